@@ -66,9 +66,52 @@ const boundaries = {
   },
   prisma: {
     regex: '(^|/)generated/prisma/',
-    message: 'The generated Prisma client belongs to src/database and to *.repository.ts.',
+    message: 'The generated Prisma client belongs to src/database, to *.repository.ts and to *-row.ts.',
+  },
+  pg: {
+    regex: '^pg$|(^|/)database/(database|joined-transaction|after-commit)\\.js$',
+    message: 'Prisma begins every transaction (ARCHITECTURE.md): use PrismaService.transaction(work).',
   },
 };
+
+/**
+ * The files that use `pg`, in a transaction of Prisma (`sql(tx)`) or on connections of their own: the audit insert and LISTEN.
+ * Until their folders are rebuilt, also the chain of the audit log, the numbering of the feed, the leases of pushes, what
+ * client records ask of people, and the rotation of keys. `transport.decorators.ts` only parses URLs.
+ */
+const pgFiles = [
+  'src/audit/audit.ts',
+  'src/audit/audit.repository.ts',
+  'src/audit/audit-linker.ts',
+  'src/audit/chain.repository.ts',
+  'src/audit/verify-log.ts',
+  'src/client-records/client-export.ts',
+  'src/client-records/disclosures.repository.ts',
+  'src/client-records/legal-hold.service.ts',
+  'src/config/transport.decorators.ts',
+  'src/feed/commit-order.ts',
+  'src/feed/feed-bell.ts',
+  'src/feed/feed-reader.ts',
+  'src/feed/subject-ids.ts',
+  'src/subscriptions/push/push-loop.ts',
+  'src/vault/rotation.ts',
+];
+
+/** Folders that still begin their transactions with `pg`. ARCHITECTURE.md names the issue that converts each. */
+const pgFolders = [
+  'processes',
+  'queue',
+  'due-rows',
+  'platform',
+  'webhooks',
+  'people',
+  'sessions',
+  'fhir',
+  'imports',
+  'compliance',
+  'operations',
+  'cli',
+];
 const product = (others) => ({
   regex: `^\\.{1,2}/(.*/)?(${others})/`,
   message:
@@ -116,15 +159,23 @@ function folderRules(segments) {
   const shut = Object.entries(boundaries)
     .filter(([boundary]) => !(boundary === 'axios' && top === 'platform'))
     .filter(([boundary]) => !(boundary === 'queue' && top === 'queue'))
-    .filter(([boundary]) => !(boundary === 'prisma' && top === 'database'))
+    .filter(([boundary]) => !(['prisma', 'pg'].includes(boundary) && top === 'database'))
+    .filter(([boundary]) => !(boundary === 'pg' && pgFolders.includes(top)))
     .filter(([boundary]) => !(boundary === 'tracing' && top === 'tracing'));
-  const without = (exception) => shut.filter(([boundary]) => boundary !== exception).map(([, pattern]) => pattern);
+  const without = (...exceptions) =>
+    shut.filter(([boundary]) => !exceptions.includes(boundary)).map(([, pattern]) => pattern);
   const later = laterFolders(segments);
   const folder = ['src', ...segments].join('/');
   return [
     { files: [`${folder}/**/*.ts`], rules: restrict(...always, ...later, ...without()) },
     { files: [`${folder}/**/*.processor.ts`], rules: restrict(...always, ...later, ...without('queue')) },
-    { files: [`${folder}/**/*.repository.ts`], rules: restrict(...always, ...later, ...without('prisma')) },
+    { files: [`${folder}/**/*{.repository,-row}.ts`], rules: restrict(...always, ...later, ...without('prisma')) },
+    ...pgFiles
+      .filter((file) => file.startsWith(`${folder}/`))
+      .map((file) => ({
+        files: [file],
+        rules: restrict(...always, ...later, ...without('pg', ...(file.endsWith('.repository.ts') ? ['prisma'] : []))),
+      })),
     {
       files: [`${folder}/**/*.spec{,-support}.ts`],
       rules: restrict(...alwaysInSpecs, ...laterFolders(segments, 1), ...without()),
@@ -164,6 +215,23 @@ const realTime = [
   ...sqlLike('/UPDATE.*SET[^;]*_at *=[^;]*interval/is', 'Time moves by world.advance, not by SQL.'),
 ];
 
+/** What Prisma offers and this product avoids. */
+const prismaSyntax = [
+  {
+    selector: 'MemberExpression[property.name="$transaction"]',
+    message: 'Use PrismaService.transaction(work), which retries and gives Prisma a new options object.',
+  },
+  {
+    selector: 'CallExpression[callee.property.name=/^find(Many|First)/] Property[key.name=/^(cursor|distinct)$/]',
+    message: 'Prisma reads the whole list for it: page by `after` (database/paging.ts).',
+  },
+];
+
+const usesSql = [
+  'MemberExpression[object.property.name="prisma"][property.name=/^(sql|pool|bulkPool)$/]',
+  'VariableDeclarator[init.property.name="prisma"] Property[key.name=/^(pool|bulkPool)$/]',
+].map((selector) => ({ selector, message: 'Only the listed files use `pg`: use tx.$queryRaw.' }));
+
 /** Of the product, whose tests move the time that its SQL sees. */
 const productSyntax = [
   { selector: 'ImportExpression', message: 'Imports are static in src/.' },
@@ -173,8 +241,8 @@ const productSyntax = [
   ),
   {
     selector:
-      ':function:has(> Identifier[name="tx"]) MemberExpression[object.property.name="prisma"][property.name!=/^(in|of)$/]',
-    message: 'Within a transaction, use prisma.in(tx), because prisma.x uses another connection.',
+      ':function:has(> Identifier[name="tx"]) MemberExpression[object.property.name="prisma"][property.name!=/^(in|of|sql|afterCommit)$/]',
+    message: 'Within a transaction use tx.x, or prisma.in(tx) for a connection, because prisma.x uses another one.',
   },
 ];
 
@@ -201,9 +269,14 @@ export default [
     rules: {
       'no-console': 'error',
       'no-restricted-properties': ['error', { object: 'process', property: 'env', message: ENVIRONMENT }],
-      'no-restricted-syntax': ['error', ...productSyntax],
+      'no-restricted-syntax': ['error', ...productSyntax, ...prismaSyntax, ...usesSql],
     },
   },
+  {
+    files: [...pgFiles, ...pgFolders.map((folder) => `src/${folder}/**/*.ts`)],
+    rules: { 'no-restricted-syntax': ['error', ...productSyntax, ...prismaSyntax] },
+  },
+  { files: ['src/database/*.ts'], rules: { 'no-restricted-syntax': ['error', ...productSyntax] } },
   // Packages that most processes and commands do not need are loaded on demand.
   {
     files: ['src/tracing/start-tracing.ts', 'src/cli/commands/{audit,contract,keys,service}.command.ts'],

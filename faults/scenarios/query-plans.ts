@@ -7,6 +7,7 @@ import { until } from '../../harness/until.js';
 import { readAsOperator, runWorkload } from '../../harness/workload.js';
 import { connectionShares } from '../../src/database/connect/connection-shares.js';
 import { Database } from '../../src/database/database.js';
+import { PrismaService } from '../../src/database/prisma.service.js';
 import { FeedReader } from '../../src/feed/feed-reader.js';
 import { SubjectIds } from '../../src/feed/subject-ids.js';
 import type { Scenario } from '../scenario.js';
@@ -81,10 +82,11 @@ async function duringDay(world: World, admin: pg.Client, day: string, people: nu
 
 /** The events in a client's export, among many events of others. */
 async function readEventsOfClient({ postgres }: World): Promise<void> {
-  const database = new Database(postgres.url, connectionShares({ DATABASE_CONNECTIONS: 18, ROLES: ['api'] }));
+  const prisma = new PrismaService(postgres.url, connectionShares({ DATABASE_CONNECTIONS: 18, ROLES: ['api'] }));
+  const database = new Database(prisma);
   const feed = new FeedReader(database, new SubjectIds(database));
   for await (const _ of feed.about(['clients/c-b-1', 'sessions/of-no-event']));
-  await database.onApplicationShutdown();
+  await prisma.onApplicationShutdown();
 }
 
 async function judge({ oracle, postgres, setting }: World, admin: pg.Client, knowledge: string, from: number) {

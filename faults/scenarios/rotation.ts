@@ -1,4 +1,5 @@
 import { rotateOn } from '../../src/cli/data/rotate-keys.js';
+import { withPrisma } from '../../src/database/with-prisma.js';
 import { parseKeys } from '../../src/vault/keys.js';
 import type { Scenario } from '../scenario.js';
 import { DeliveryWork } from '../workload/delivery-work.js';
@@ -67,7 +68,9 @@ async function rotateServiceKeys(world: World, keys: string[], round: number): P
   const all = { DATA_KEYS: parsed, FINGERPRINT_KEYS: parsed, AUDIT_KEYS: parseKeys([DATA_KEY]) };
   for (const kind of ['fingerprints', 'data'] as const) {
     await world.reach(`no ${kind} of an old key are left`, async () => {
-      const { left, unreadable } = await world.onConnection((client) => rotateOn(client, kind, all));
+      const { left, unreadable } = await world.onConnection((client) =>
+        withPrisma(world.postgres.url, (prisma) => rotateOn(client, prisma, kind, all)),
+      );
       if (unreadable.length > 0) throw new Error(`the rotation of ${kind} found unreadable rows`);
       return left === 0;
     });

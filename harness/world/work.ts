@@ -74,6 +74,7 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
     async pushes() {
       await pushes.noticeEvents();
       await pushes.run();
+      await pushes.finished(); // what noticeEvents has triggered
     },
     links: () => linker.linkAll(),
     heads: () => heads.publish(),

@@ -11,10 +11,12 @@ import { StreamedAnswers } from './guard/streamed-answers.js';
 import { AnswerVisibility, VisibilityInterceptor } from './guard/visible-to.js';
 import { WaitedReadsInterceptor } from './guard/waited-reads.interceptor.js';
 import { ApiKeysController } from './keys/api-keys.controller.js';
-import { ApiKeys } from './keys/api-keys.js';
+import { ApiKeysRepository } from './keys/api-keys.repository.js';
+import { ApiKeysService } from './keys/api-keys.service.js';
 import { KnownKeys } from './keys/known-keys.js';
 import { BrowserSessionController } from './sign-in/browser-session.controller.js';
-import { BrowserSessions } from './sign-in/browser-sessions.js';
+import { BrowserSessionsRepository } from './sign-in/browser-sessions.repository.js';
+import { BrowserSessionsService } from './sign-in/browser-sessions.service.js';
 import { OpenIdConnect } from './sign-in/openid-connect.js';
 import { SignInController } from './sign-in/sign-in.controller.js';
 
@@ -27,8 +29,10 @@ import { SignInController } from './sign-in/sign-in.controller.js';
     AccessGate,
     AnswerVisibility,
     { provide: RequestGate, useExisting: AccessGate },
-    ApiKeys,
-    BrowserSessions,
+    ApiKeysRepository,
+    ApiKeysService,
+    BrowserSessionsRepository,
+    BrowserSessionsService,
     Callers,
     EventStreams,
     GrantsHealth,

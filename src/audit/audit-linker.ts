@@ -2,6 +2,7 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
+import { PrismaService } from '../database/prisma.service.js';
 import { type Health, HealthIndicator, healthOf } from '../monitoring/health-indicator.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { Macs } from '../vault/macs.js';
@@ -47,6 +48,7 @@ export class AuditLinker implements OnModuleInit {
   private fault: string | undefined;
 
   constructor(
+    private readonly prisma: PrismaService,
     private readonly database: Database,
     private readonly macs: Macs,
     private readonly audit: Audit,
@@ -152,7 +154,12 @@ export class AuditLinker implements OnModuleInit {
         if (entries === null) return false; // another worker was first
         const macs = [last.mac, ...last.former];
         await storeCut(tx, signCut(this.macs, { upTo: last.no, at, linkedAt: last.at, entries, macs }));
-        await this.audit.system('retention.audit', {}, `${entries} removed up to link ${last.no}`, tx);
+        await this.audit.system(
+          'retention.audit',
+          {},
+          `${entries} removed up to link ${last.no}`,
+          await this.prisma.in(tx),
+        );
         return true;
       }, 'bulk');
       if (!isDone) return;

@@ -3,7 +3,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type pg from 'pg';
 import { Clock } from '../config/clock.js';
-import { Database } from '../database/database.js';
+import { PrismaService, type Tx } from '../database/prisma.service.js';
 import { isDatabaseUnavailable } from '../errors/database-fault.js';
 import { errorTrace } from '../errors/error-trace.js';
 import { Problem } from '../http/problem/problem.js';
@@ -73,13 +73,13 @@ export class Audit implements OnModuleDestroy {
   private isFailing = false;
 
   constructor(
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly entries: AuditRepository,
     private readonly fingerprints: Fingerprints,
     private readonly clock: Clock,
   ) {
     this.together = new GroupCommit<AuditRecord>(TOGETHER, {
-      commit: (records) => this.append(this.database.pool, records),
+      commit: (records) => this.append(this.prisma.pool, records),
       isUnavailable: isDatabaseUnavailable,
       now: () => clock.monotonicMs(),
     });
@@ -109,11 +109,11 @@ export class Audit implements OnModuleDestroy {
    * @param outcome a more precise word than `ok`, if there is one
    * @throws {AuditUnavailable}
    */
-  async store(tx: pg.PoolClient, outcome = 'ok'): Promise<void> {
+  async store(tx: Tx, outcome = 'ok'): Promise<void> {
     const record = this.current.getStore();
     if (!record || record.stored === 'committed') return;
     record.outcome = outcome;
-    await this.append(tx, [record]);
+    await this.append(this.prisma.sql(tx), [record]);
     record.stored = 'with-change';
   }
 
@@ -196,12 +196,12 @@ export class Audit implements OnModuleDestroy {
     action: string,
     about: Partial<Record<SubjectKind, readonly string[]>>,
     outcome = 'ok',
-    tx?: pg.PoolClient,
+    tx?: Tx,
   ): Promise<void> {
     const subjects = new AuditSubjects();
     for (const [kind, ids] of Object.entries(about)) subjects.add(kind as SubjectKind, ...ids);
     const record = { by: SYSTEM, action, subjects, outcome, stored: 'no' as const };
-    if (tx) await this.append(tx, [record]);
+    if (tx) await this.append(this.prisma.sql(tx), [record]);
     else await this.commitRecord(record);
   }
 

@@ -1,8 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import type { PoolClient } from 'pg';
 import { AnswerVisibility } from '../access/guard/visible-to.js';
 import type { Principal } from '../access/identity/scopes.js';
-import { Database } from '../database/database.js';
+import { PrismaService, type Tx } from '../database/prisma.service.js';
 import { FeedReader } from '../feed/feed-reader.js';
 import { ClientData, type DataSubject, ERASED, type ErasedCopies } from '../people/store/client-data.js';
 import { SessionRecords } from '../sessions/read/session-records.js';
@@ -11,33 +10,11 @@ import type { Section } from './export-text.js';
 /** Rows per query. */
 const PAGE = 500;
 
-/** SQL of the id of the last sent row, $2. */
-const LAST_ID = `coalesce(nullif($2, '')::bigint, 0)`;
-
-/** SQL of the calls to the platform about the people $1. */
-const CALLS = `
-  SELECT id, operation, lane, granted_at AS at, answered_at AS "answeredAt", status, outcome FROM platform_calls
-  WHERE person_id = ANY ($1::uuid[]) AND id > ${LAST_ID} ORDER BY id`;
-
-/** SQL of the webhooks about the platform users $1. Webhooks about sessions are part of the sessions. */
-const DELIVERIES = `
-  SELECT id, event_type AS "eventType", subject, received_at AS "receivedAt", state, reason, repeats
-  FROM webhook_deliveries WHERE subject = ANY ($1) AND id > ${LAST_ID} ORDER BY id`;
-
-/** SQL of the platform users that an event named as one of the clients $1, but that are not linked to it. */
-const UNLINKED_USERS = `
-  SELECT platform_user_id AS id, role, seen_at AS "seenAt" FROM platform_users
-  WHERE external_user_id = ANY ($1) AND person_id IS NULL AND role = 'Client' AND platform_user_id COLLATE "C" > $2
-  ORDER BY platform_user_id COLLATE "C"`;
-
-/** Erases the webhooks about the platform users $1, unless they are open and bring their event first. */
-const ERASE_DELIVERIES = 'DELETE FROM webhook_deliveries WHERE due_at IS NULL AND subject = ANY ($1::text[])';
-
 /** Exports everything stored about a client (45 CFR 164.524). */
 @Injectable()
 export class ClientExport implements OnModuleInit {
   constructor(
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly data: ClientData,
     private readonly sessions: SessionRecords,
     private readonly feed: FeedReader,
@@ -49,16 +26,16 @@ export class ClientExport implements OnModuleInit {
     this.data.register(
       {
         ...{ section: 'unlinkedUsers', item: 'unlinked-user', tables: { platform_users: {} } },
-        read: async ({ externalIds }) => this.rows(UNLINKED_USERS, externalIds),
+        read: async ({ externalIds }) => this.unlinkedUsers(externalIds),
       },
       {
         ...{ section: 'calls', item: 'call', tables: { platform_calls: {} } },
-        read: async ({ people }) => this.rows(CALLS, people),
+        read: async ({ people }) => this.calls(people),
       },
       {
         ...{ section: 'deliveries', item: 'delivery' },
         tables: { webhook_deliveries: { body: ERASED, signature: ERASED } },
-        read: async ({ platformUserIds }) => this.rows(DELIVERIES, platformUserIds),
+        read: async ({ platformUserIds }) => this.deliveries(platformUserIds),
         ...{ erase: eraseDeliveries, erased: 'webhooks' },
       },
       {
@@ -75,7 +52,7 @@ export class ClientExport implements OnModuleInit {
    * @throws {Problem} 404
    */
   async sectionsOf(externalId: string, caller: Principal): Promise<Section[]> {
-    const client = await this.data.subjectOf(this.database.pool, { kind: 'client', externalId });
+    const client = await this.data.subjectOf(this.prisma.pool, { kind: 'client', externalId });
     const sections: Section[] = [];
     for (const { section: name, item, model, read } of this.data.kinds) {
       const items = await read(client);
@@ -90,10 +67,36 @@ export class ClientExport implements OnModuleInit {
     for await (const item of items) yield this.visibility.ofModel(model, caller, item);
   }
 
-  /** Reads rows in pages. @param text a statement that returns rows ordered by id, after $2 */
-  private rows(text: string, about: string[]): AsyncGenerator<object> {
-    const { pool } = this.database;
-    return paged(async (after) => (await pool.query<{ id: string }>(`${text} LIMIT ${PAGE}`, [about, after])).rows);
+  /** The platform users that an event named as one of these clients, but that are not linked to it. */
+  private unlinkedUsers(externalIds: string[]): AsyncGenerator<object> {
+    return paged('', async (after) => {
+      const rows = await this.prisma.platformUser.findMany({
+        where: { externalUserId: { in: externalIds }, personId: null, role: 'Client', platformUserId: { gt: after } },
+        ...{ orderBy: { platformUserId: 'asc' }, take: PAGE },
+      });
+      return rows.map(({ platformUserId: id, role, seenAt }) => ({ id, role, seenAt }));
+    });
+  }
+
+  /** The calls to the platform about these people. */
+  private calls(people: string[]): AsyncGenerator<object> {
+    return paged(0n, async (after) => {
+      const rows = await this.prisma.platformCall.findMany({
+        where: { personId: { in: people }, id: { gt: after } },
+        ...{ orderBy: { id: 'asc' }, take: PAGE },
+      });
+      return rows.map(({ id, operation, lane, grantedAt: at, answeredAt, status, outcome }) => {
+        return { id, operation, lane, at, answeredAt, status, outcome };
+      });
+    });
+  }
+
+  /** The webhooks about these platform users; sessions have their own. SQL, because Prisma renames their states. */
+  private deliveries(users: string[]): AsyncGenerator<object> {
+    const read = (after: bigint) => this.prisma.$queryRaw<{ id: bigint }[]>`
+      SELECT id, event_type AS "eventType", subject, received_at AS "receivedAt", state, reason, repeats
+      FROM webhook_deliveries WHERE subject = ANY (${users}::text[]) AND id > ${after} ORDER BY id LIMIT ${PAGE}`;
+    return paged(0n, read);
   }
 
   private async *events(externalIds: string[], sessionIds: string[]): AsyncGenerator<object> {
@@ -102,15 +105,16 @@ export class ClientExport implements OnModuleInit {
   }
 }
 
-async function eraseDeliveries(tx: PoolClient, { platformUserIds }: DataSubject): Promise<ErasedCopies> {
-  return { rows: (await tx.query(ERASE_DELIVERIES, [platformUserIds])).rowCount ?? 0 };
+/** Erases the webhooks about a person's platform users, unless they are open and bring their event first. */
+async function eraseDeliveries(tx: Tx, { platformUserIds }: DataSubject): Promise<ErasedCopies> {
+  const where = { dueAt: null, subject: { in: platformUserIds } };
+  return { rows: (await tx.webhookDelivery.deleteMany({ where })).count };
 }
 
-/** Reads rows page by page. @param read gets the id of the last row, empty at first */
-async function* paged<T extends { id: string }>(read: (after: string) => Promise<T[]>): AsyncGenerator<T> {
-  let rows: T[] = [];
-  do {
-    rows = await read(rows.at(-1)?.id ?? '');
-    yield* rows;
-  } while (rows.length === PAGE);
+/** Reads rows page by page, and shows their ids as texts. @param read gets the id of the last row, or `first` */
+async function* paged<Id>(first: Id, read: (after: Id) => Promise<{ id: Id }[]>): AsyncGenerator<object> {
+  for (let rows = await read(first); ; rows = await read(rows.at(-1)?.id as Id)) {
+    for (const row of rows) yield { ...row, id: String(row.id) };
+    if (rows.length < PAGE) return;
+  }
 }

@@ -74,7 +74,7 @@ export class ClientRecordsController {
     this.audit.about('client', externalId);
     const place = decodeCursor<DisclosurePlace>(cursor, 'time', 'time', 'string');
     return pageOf(
-      await this.disclosures.list(client, place, limit + 1),
+      await this.disclosures.list(client, limit + 1, place),
       limit,
       ({ asOf, at, mark }): DisclosurePlace => [asOf.toISOString(), at.toISOString(), mark],
       ({ asOf: _, mark: __, ...disclosure }) => disclosure,

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../audit/audit.js';
 import { Database } from '../database/database.js';
+import { PrismaService } from '../database/prisma.service.js';
 import { PeopleService } from '../people/api/people.service.js';
 import type { PersonResponse } from '../people/api/person-view.js';
 import { familyOf } from '../people/store/former-ids.repository.js';
@@ -14,6 +15,7 @@ import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 @Injectable()
 export class LegalHolds {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly database: Database,
     private readonly people: PeopleRepository,
     private readonly views: PeopleService,
@@ -65,7 +67,7 @@ export class LegalHolds {
       const { people } = await familyOf(tx, key.kind, externalId);
       await work(tx, [id, ...people.filter((one) => one !== id)]);
       const changed = this.views.view(await this.people.mustLock(tx, id));
-      await this.audit.store(tx, outcome);
+      await this.audit.store(await this.prisma.in(tx), outcome);
       return changed;
     });
     this.notifier.notify(USER_MANAGEMENT_QUEUE);

@@ -3,6 +3,7 @@ import { Audit } from '../audit/audit.js';
 import { afterCommit } from '../database/answer-after-commit.js';
 import { Database } from '../database/database.js';
 import { pollUntil } from '../database/poll-until.js';
+import { PrismaService } from '../database/prisma.service.js';
 import { confirmed } from '../database/retries.js';
 import { Problem } from '../http/problem/problem.js';
 import type { Page } from '../http/request/page.js';
@@ -70,6 +71,7 @@ export class ComplianceJobs {
     private readonly audit: Audit,
     private readonly sending: Sending,
     database: Database,
+    prisma: PrismaService,
     outcomes: JobOutcomes,
     contract: Contract,
   ) {
@@ -88,6 +90,7 @@ export class ComplianceJobs {
         abandon: (tx, row) => outcomes.abandon(tx, row),
       },
       database,
+      prisma,
       audit,
     );
   }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type pg from 'pg';
+import { PrismaService, type Tx } from '../database/prisma.service.js';
 import { Feed } from '../feed/feed.js';
 import { Contract } from '../platform/contract/contract.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
@@ -11,6 +11,7 @@ import { JobOutcomes } from './job-outcomes.repository.js';
 @Injectable()
 export class JobEventsHandler implements EventHandler<InboxEvent<JobEventType>> {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly contract: Contract,
     private readonly outcomes: JobOutcomes,
     private readonly feed: Feed,
@@ -24,15 +25,16 @@ export class JobEventsHandler implements EventHandler<InboxEvent<JobEventType>> 
   readonly afterCommit = () => this.notifier.notify('compliance');
 
   /** An event of an unknown compliance job waits while it may belong to a submission in flight. */
-  async handle({ eventType, jobId, receivedAt }: InboxEvent<JobEventType>, tx: pg.PoolClient): Promise<Handled> {
+  async handle({ eventType, jobId, receivedAt }: InboxEvent<JobEventType>, tx: Tx): Promise<Handled> {
     const end = eventType.endsWith('_COMPLETED') ? 'Completed' : 'Failed';
     if (eventType.startsWith('SMART_EDIT')) {
       const type = end === 'Completed' ? 'smart-edit.completed' : 'smart-edit.failed';
       await this.feed.append(tx, { type, subject: `smart-edit/jobs/${encodeURIComponent(jobId)}`, data: { jobId } });
       return 'processed';
     }
-    if (await this.outcomes.mayBelongToSubmission(tx, jobId, receivedAt)) return 'waiting';
-    await this.outcomes.recordEnd(tx, jobId, end, canReadEnds(this.contract));
+    const sql = this.prisma.sql(tx);
+    if (await this.outcomes.mayBelongToSubmission(sql, jobId, receivedAt)) return 'waiting';
+    await this.outcomes.recordEnd(sql, jobId, end, canReadEnds(this.contract));
     return 'processed';
   }
 }

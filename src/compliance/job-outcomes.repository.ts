@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
+import { PrismaService } from '../database/prisma.service.js';
 import { RELEASE } from '../due-rows/lease.js';
 import { Feed } from '../feed/feed.js';
 import { SubjectIds } from '../feed/subject-ids.js';
@@ -32,6 +33,7 @@ const REVIEW_AFTER = `interval '1 hour'`;
 @Injectable()
 export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly database: Database,
     private readonly feed: Feed,
     private readonly seal: ComplianceSeal,
@@ -40,7 +42,7 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
     subjects: SubjectIds,
     restores: Restores,
   ) {
-    settleRestoredRequests(restores, JOB_TABLE, 'created_at', this);
+    settleRestoredRequests(restores, prisma, JOB_TABLE, 'created_at', this);
     subjects.registerRows('compliance/jobs', 'compliance_jobs');
   }
 
@@ -158,7 +160,11 @@ export class JobOutcomes implements RequestOutcomes<JobRow, { jobId: string }> {
     if (event === null) return;
     const subject = `compliance/jobs/${shownId}`;
     const { type, hasResult, ...more } = event;
-    await this.feed.append(tx, { type, subject, data: { jobId, ...more, result: hasResult ? subject : null } });
+    await this.feed.append(await this.prisma.in(tx), {
+      type,
+      subject,
+      data: { jobId, ...more, result: hasResult ? subject : null },
+    });
   }
 }
 

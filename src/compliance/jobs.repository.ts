@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit, BEGUN } from '../audit/audit.js';
 import { Database } from '../database/database.js';
+import { PrismaService } from '../database/prisma.service.js';
 import { decodeCursor, type Page, pageOf } from '../http/request/page.js';
 import { UUID } from '../http/request/uuid-param.js';
 import type { ComplianceJobsQuery } from './compliance.dto.js';
@@ -13,6 +14,7 @@ const { columns: COLUMNS } = JOB_TABLE;
 @Injectable()
 export class JobsRepository {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly database: Database,
     private readonly seal: ComplianceSeal,
     private readonly audit: Audit,
@@ -50,7 +52,7 @@ export class JobsRepository {
         [id, this.seal.request.seal(id, request)],
       );
       this.audit.about('compliance-job', id);
-      await this.audit.store(tx, BEGUN);
+      await this.audit.store(await this.prisma.in(tx), BEGUN);
       return (await this.find(id, tx)) as JobRow;
     });
   }

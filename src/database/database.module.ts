@@ -4,16 +4,16 @@ import { connectionShares } from './connect/connection-shares.js';
 import { Database } from './database.js';
 import { PrismaService } from './prisma.service.js';
 
-/** PostgreSQL by SQL and by Prisma. `prepare` completes its address and applies the migrations before Nest starts. */
+/** PostgreSQL by Prisma. `prepare` completes its address and applies the migrations before Nest starts. */
 @Global()
 @Module({
   providers: [
     {
-      provide: Database,
+      provide: PrismaService,
       inject: [Env],
-      useFactory: (env: Env) => new Database(env.DATABASE_URL as string, connectionShares(env)),
+      useFactory: (env: Env) => new PrismaService(env.DATABASE_URL as string, connectionShares(env)),
     },
-    PrismaService,
+    Database,
   ],
   exports: [Database, PrismaService],
 })

@@ -7,126 +7,214 @@ import type {
   SqlDriverAdapterFactory,
   Transaction,
 } from '@prisma/driver-adapter-utils';
-import pg from 'pg';
+import type pg from 'pg';
+import { codeOf } from '../errors/error-code.js';
 import { type Prisma, PrismaClient } from '../generated/prisma/client.js';
+import { collect, takeCollected } from './after-commit.js';
+import type { ConnectionShares } from './connect/connection-shares.js';
+import { poolOf, USUAL } from './connect/pools.js';
 import { schemaOf } from './connect/session.js';
-import { Database } from './database.js';
+import { borrowed, joined } from './joined-transaction.js';
 
-/** Disables Prisma's timeouts for joined transactions, which their owner ends. */
+/** A transaction of Prisma. Make one call at a time, because it has one connection. */
+export type Tx = Prisma.TransactionClient;
+
+/** Instead of Prisma's timeouts, which end a transaction while its statement runs on, PostgreSQL's count. */
 const NEVER_MS = 2 ** 31 - 1;
 
-/** The connection whose transaction the starting one joins. Set only during that call. */
-const joined = new AsyncLocalStorage<pg.PoolClient | undefined>();
+/** SQLSTATEs of transactions that had no effect and can run again: serialization_failure, deadlock_detected. */
+const RETRIED = ['40001', '40P01'];
+const MAX_TRIES = 4;
 
-/** A pool of one existing connection, because `PrismaPg` accepts only pools. */
-class OneConnectionPool extends pg.Pool {
-  constructor(client: pg.PoolClient) {
-    super({ max: 1 });
-    this.query = ((...args: Parameters<typeof client.query>) => client.query(...args)) as typeof this.query;
+/** True for an error after which a transaction runs its work again. */
+export const isRetried = (error: unknown): boolean => RETRIED.includes(codeOf(error));
+
+/** Runs work, and again after a deadlock or a serialization failure. */
+export async function retried<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (tries === MAX_TRIES || !isRetried(error)) throw error;
+    }
   }
 }
 
-/** The adapter of each connection, which outlives its transactions. */
-const adapters = new WeakMap<pg.PoolClient, SqlDriverAdapter>();
-
-/** A transaction of `Database` as one of Prisma's. */
-async function borrowed(client: pg.PoolClient): Promise<Transaction> {
-  const adapter = adapters.get(client) ?? (await new PrismaPg(new OneConnectionPool(client)).connect());
-  adapters.set(client, adapter);
-  const run = (sql: string) => adapter.executeRaw({ sql, args: [], argTypes: [] }).then(() => undefined);
-  return {
-    provider: adapter.provider,
-    adapterName: adapter.adapterName,
-    options: { usePhantomQuery: true }, // makes Prisma call commit() and rollback() instead of sending the statements
-    queryRaw: (query) => adapter.queryRaw(query),
-    executeRaw: (query) => adapter.executeRaw(query),
-    commit: async () => {},
-    rollback: async () => {},
-    createSavepoint: (name) => run(`SAVEPOINT ${name}`),
-    rollbackToSavepoint: (name) => run(`ROLLBACK TO SAVEPOINT ${name}`),
-    releaseSavepoint: (name) => run(`RELEASE SAVEPOINT ${name}`),
-  };
-}
+/** The size of work: `bulk` is over many rows and may take minutes, such as that of imports. */
+export type Size = 'usual' | 'bulk';
 
 /**
- * Prisma over a pool of `pg`. A transaction that starts while `joined` has a connection joins that connection's
- * transaction. Depends only on `SqlDriverAdapterFactory` of Prisma 7.
+ * An idle connection of the bulk pool is kept for a second, so that the next step of the same work can use it, and no longer,
+ * because it may have been lost silently.
  */
-class JoiningAdapterFactory implements SqlDriverAdapterFactory {
+const BULK = { idleTimeoutMillis: 1_000, statementMs: 10 * 60_000, idleMs: 30_000 };
+
+/** The transaction that is starting, and its connection. Set only during that call. */
+const starting = new AsyncLocalStorage<{ size: Size; client?: pg.PoolClient } | undefined>();
+
+/**
+ * Prisma over pools of `pg`, of which only transactions use the bulk one. Reads the connection of each new transaction, for
+ * `PrismaService.sql`.
+ */
+class AdapterFactory implements SqlDriverAdapterFactory {
   readonly provider = 'postgres';
   readonly adapterName = '@prisma/adapter-pg';
 
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly pools: Record<Size, pg.Pool>,
+    private readonly schema: string,
+  ) {}
 
   async connect(): Promise<SqlDriverAdapter> {
-    const { pool, url } = this.database;
-    const options = { disposeExternalPool: false, schema: schemaOf(url) };
-    const adapter = await new PrismaPg(pool, options).connect();
+    const over = (pool: pg.Pool) => new PrismaPg(pool, { disposeExternalPool: false, schema: this.schema }).connect();
+    const adapter = await over(this.pools.usual);
+    const bulk = await over(this.pools.bulk);
     const begin = adapter.startTransaction.bind(adapter);
     return Object.assign(adapter, {
-      startTransaction: (level?: IsolationLevel): Promise<Transaction> => {
+      startTransaction: async (level?: IsolationLevel): Promise<Transaction> => {
         const client = joined.getStore();
-        return client ? borrowed(client) : begin(level);
+        if (client) return borrowed(client);
+        const started = starting.getStore();
+        const transaction = await (started?.size === 'bulk' ? bulk.startTransaction(level) : begin(level));
+        if (started) started.client = Reflect.get(transaction, 'client') as pg.PoolClient;
+        return transaction;
       },
     });
   }
 }
 
 /** Copies a buffer for a `Bytes` column. Prisma needs arrays that own their memory, but a Buffer may be a view. */
-export const toBytes = (buffer: Buffer): Uint8Array<ArrayBuffer> => new Uint8Array(buffer);
+export const toBytes = (buffer: Uint8Array): Uint8Array<ArrayBuffer> => new Uint8Array(buffer);
 
 /**
- * Prisma over the pool of `Database`, for mappings, notes, keys and plain reads. Each call is a transaction; `in(tx)`
- * returns a client that joins a transaction of `Database`.
+ * PostgreSQL for the workers and the API: the pool, Prisma over it, and the transactions. A connection that is lost
+ * silently fails its statement by TCP keep-alive, or at the latest by the timeout of its pool, and is not used again. The
+ * server then ends its locks.
  */
 @Injectable()
 export class PrismaService extends PrismaClient implements OnApplicationShutdown {
-  private readonly clients = new WeakMap<pg.PoolClient, Promise<Prisma.TransactionClient>>();
+  /** For the listed files that use `pg`. */
+  readonly pool: pg.Pool;
+  readonly bulkPool: pg.Pool;
+  private readonly connections = new WeakMap<Tx, pg.PoolClient>();
+  private readonly transactions = new WeakMap<pg.PoolClient, Promise<Tx>>();
+  private readonly leaves = new WeakMap<pg.PoolClient, () => Promise<void>>();
 
-  constructor(private readonly database: Database) {
-    // The default format quotes the arguments of a call, which may contain personal data.
-    super({ adapter: new JoiningAdapterFactory(database), errorFormat: 'minimal' });
+  /** @param url of the runtime role */
+  constructor(
+    readonly url: string,
+    readonly shares: ConnectionShares,
+  ) {
+    const pool = poolOf(url, { max: shares.usual, ...USUAL });
+    const bulk = poolOf(url, { max: shares.bulk, ...BULK });
+    // Shorter messages. They may quote values in any format, so the log leaves them out (errors/error-trace.ts).
+    super({ adapter: new AdapterFactory({ usual: pool, bulk }, schemaOf(url)), errorFormat: 'minimal' });
+    this.pool = pool;
+    this.bulkPool = bulk;
   }
 
   /**
-   * A client that joins a transaction of `Database`. Make one call at a time, because they share a connection.
+   * Runs work in one READ COMMITTED transaction, and again after a deadlock or a serialization failure.
+   *
+   * @param work must make no HTTP calls, because a transaction is short, and may run more than once
    */
-  in(tx: pg.PoolClient): Promise<Prisma.TransactionClient> {
-    const known = this.clients.get(tx);
+  transaction<T>(work: (tx: Tx) => Promise<T>, size: Size = 'usual'): Promise<T> {
+    return retried(() => this.once(size, work));
+  }
+
+  private async once<T>(size: Size, work: (tx: Tx) => Promise<T>): Promise<T> {
+    const started: { size: Size; client?: pg.PoolClient } = { size };
+    let sql: pg.PoolClient | undefined;
+    const inside = async (tx: Tx): Promise<T> => {
+      let isOpen = true;
+      sql = whileOpen(started.client as pg.PoolClient, () => isOpen);
+      this.connections.set(tx, sql);
+      this.transactions.set(sql, Promise.resolve(tx));
+      return work(tx).finally(() => {
+        isOpen = false;
+      });
+    };
+    // A new object, because Prisma changes it when transactions are nested.
+    const limits = { maxWait: NEVER_MS, timeout: NEVER_MS };
+    const result = await starting.run(started, () =>
+      this.$transaction((tx) => starting.run(undefined, inside, tx), limits),
+    );
+    for (const run of takeCollected(sql as unknown as pg.PoolClient)) run();
+    return result;
+  }
+
+  /**
+   * Runs `run` once the transaction has committed, and never after a rollback. A lost answer to COMMIT or a crash may
+   * prevent the run, so use it for notifications only.
+   *
+   * @param run must not throw; the same function runs only once per transaction
+   */
+  afterCommit(tx: Tx, run: () => void): void {
+    collect(this.sql(tx), run);
+  }
+
+  /** The connection of a transaction, for the listed files that use `pg`. @throws {Error} outside a transaction */
+  sql(tx: Tx): pg.PoolClient {
+    const sql = this.connections.get(tx);
+    if (!sql) throw new Error('sql(tx) needs a client of transaction() or in().');
+    return sql;
+  }
+
+  /** The transaction of Prisma on a connection: that of `sql`, or one that joins a transaction of `Database`. */
+  in(sql: pg.PoolClient): Promise<Tx> {
+    const known = this.transactions.get(sql);
     if (known) return known;
-    const client = this.join(tx);
-    this.clients.set(tx, client);
+    const client = this.join(sql);
+    this.transactions.set(sql, client);
     return client;
   }
 
   /** A client that joins the transaction of `sql`, if it has one. */
-  async of(sql: pg.Pool | pg.PoolClient): Promise<Prisma.TransactionClient> {
+  async of(sql: pg.Pool | pg.PoolClient): Promise<Tx> {
     return 'release' in sql ? this.in(sql) : this;
   }
 
-  // Workers close earlier, in onModuleDestroy. A query after $disconnect() would reconnect and leak.
+  /** Ends what `in` has joined, before its transaction of `Database` ends. */
+  async leave(sql: pg.PoolClient): Promise<void> {
+    const leave = this.leaves.get(sql);
+    this.leaves.delete(sql);
+    this.transactions.delete(sql);
+    await leave?.();
+  }
+
+  /** Waits for transactions before $disconnect(), which would roll back those of Prisma, but not their later SQL. */
   async onApplicationShutdown(): Promise<void> {
+    await Promise.all([this.pool.end(), this.bulkPool.end()]);
     await this.$disconnect();
   }
 
   /** Keeps a transaction of Prisma open until the transaction of `Database` is about to end. */
-  private join(tx: pg.PoolClient): Promise<Prisma.TransactionClient> {
+  private join(sql: pg.PoolClient): Promise<Tx> {
     return new Promise((resolve, reject) => {
       let leave = () => {};
-      const use = (client: Prisma.TransactionClient) => {
+      const use = (client: Tx) => {
+        this.connections.set(client, sql);
         resolve(client);
         return new Promise<void>((left) => {
           leave = left;
         });
       };
       const limits = { maxWait: NEVER_MS, timeout: NEVER_MS };
-      const ended = joined.run(tx, () => this.$transaction((client) => joined.run(undefined, use, client), limits));
+      const ended = joined.run(sql, () => this.$transaction((client) => joined.run(undefined, use, client), limits));
       ended.catch(reject);
-      this.database.beforeEnd(tx, () => {
-        this.clients.delete(tx);
+      this.leaves.set(sql, () => {
         leave();
         return ended;
       });
     });
   }
+}
+
+/** A connection that refuses statements after the end of its transaction, because it may serve another one then. */
+function whileOpen(client: pg.PoolClient, isOpen: () => boolean): pg.PoolClient {
+  const query = (...args: Parameters<typeof client.query>) => {
+    if (isOpen()) return client.query(...args);
+    return Promise.reject(new Error('The transaction of this statement has ended.'));
+  };
+  return Object.assign(Object.create(client) as pg.PoolClient, { query });
 }

@@ -49,3 +49,6 @@ export const isHeld = (owner: string, no: string): string => `lease_owner = ${ow
 
 /** SQL assignments that release a lease. */
 export const RELEASE = 'lease_owner = NULL, lease_safe_at = NULL';
+
+/** `RELEASE` for Prisma. */
+export const RELEASED = { leaseOwner: null, leaseSafeAt: null };

@@ -17,6 +17,7 @@ const MESSAGES = [
   'Connection terminated',
   'timeout exceeded when trying to connect',
   'Client has encountered a connection error',
+  'Client was closed',
   'Cannot use a pool after calling end',
   'Query read timeout',
 ];

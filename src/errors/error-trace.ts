@@ -1,3 +1,5 @@
+import { codeOf } from './error-code.js';
+
 /**
  * Messages of JavaScript that quote names of the program at most. That of `'id' in text` is missing: it quotes the
  * text.
@@ -11,7 +13,7 @@ const NAMES_ONLY = [
 ];
 
 /** Members of database errors that name parts of the schema, never values. */
-const SCHEMA_MEMBERS = ['code', 'severity', 'schema', 'table', 'column', 'constraint', 'routine'] as const;
+const SCHEMA_MEMBERS = ['severity', 'schema', 'table', 'column', 'constraint', 'routine'] as const;
 
 /**
  * Describes an unexpected error for the log: its kind, its codes and where it was thrown. Messages are left out
@@ -25,6 +27,7 @@ export function errorTrace(error: unknown): Record<string, unknown> {
     const value = (error as unknown as Record<string, unknown>)[member];
     if (typeof value === 'string') trace[member] = value;
   }
+  if (codeOf(error) !== '') trace.code = codeOf(error);
   trace.at = framesOf(error).slice(0, 12);
   if (error.cause !== undefined) trace.cause = errorTrace(error.cause);
   return trace;
@@ -38,9 +41,8 @@ function quotesNoData({ name, message }: Error): boolean {
 /** A code for a failure: SQLSTATE, problem type or kind of error; never a message, which may quote a value. */
 export function failureCode(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
-  if ('code' in error && typeof error.code === 'string' && /^[A-Z0-9_]{2,40}$/.test(error.code)) {
-    return /^[0-9A-Z]{5}$/.test(error.code) ? `database-${error.code}` : error.code;
-  }
+  const code = codeOf(error);
+  if (/^[A-Z0-9_]{2,40}$/.test(code)) return /^[0-9A-Z]{5}$/.test(code) ? `database-${code}` : code;
   return /^[A-Za-z]{1,60}$/.test(error.name) ? error.name : 'unknown';
 }
 

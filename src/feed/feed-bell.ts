@@ -4,7 +4,7 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import pg from 'pg';
 import { Clock } from '../config/clock.js';
 import { sessionConfig } from '../database/connect/session.js';
-import { Database } from '../database/database.js';
+import { PrismaService } from '../database/prisma.service.js';
 import { codeOf } from '../errors/error-code.js';
 import { errorTrace } from '../errors/error-trace.js';
 
@@ -41,7 +41,7 @@ export class FeedBell implements OnApplicationShutdown {
   private connectAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly clock: Clock,
   ) {}
 
@@ -59,7 +59,7 @@ export class FeedBell implements OnApplicationShutdown {
   /** Opens the connection that hears other processes, if it is not open. Call it again later to replace a lost one. */
   listen(): void {
     if (this.client || this.stopped || this.clock.monotonicMs() < this.connectAtMs) return;
-    const { connectionString, onConnect } = sessionConfig(this.database.url);
+    const { connectionString, onConnect } = sessionConfig(this.prisma.url);
     const client = new pg.Client({
       connectionString,
       keepAlive: true,
@@ -86,7 +86,7 @@ export class FeedBell implements OnApplicationShutdown {
     while (this.isRung && !this.stopped) {
       this.isRung = false;
       this.hear();
-      const notified = this.database.pool.query(NOTIFY, [this.id]).catch((error: unknown) => {
+      const notified = this.prisma.pool.query(NOTIFY, [this.id]).catch((error: unknown) => {
         // After a failover, the other connection listens to the former primary. Until it is replaced, readers poll.
         if (this.client && codeOf(error) === '25006') this.replace(this.client, error);
       });

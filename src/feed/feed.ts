@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
-import { Database } from '../database/database.js';
+import { PrismaService, type Tx } from '../database/prisma.service.js';
 import { FeedBell } from './feed-bell.js';
 import type { FeedType } from './feed-types.js';
 
@@ -16,28 +15,25 @@ export interface PendingFeedEvents {
 @Injectable()
 export class Feed {
   constructor(
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly bell: FeedBell,
   ) {}
 
   /** Appends an event in a transaction, whose commit wakes waiting readers. */
-  async append(tx: PoolClient, { type, subject, data }: PendingFeedEvents): Promise<void> {
-    await tx.query('INSERT INTO feed_events (type, at, subject, data) VALUES ($1, clock_timestamp(), $2, $3)', [
-      type,
-      subject,
-      JSON.stringify(data),
-    ]);
-    this.database.afterCommit(tx, this.bell.ring);
+  async append(tx: Tx, { type, subject, data }: PendingFeedEvents): Promise<void> {
+    await tx.$executeRaw`
+      INSERT INTO feed_events (type, at, subject, data)
+      VALUES (${type}, clock_timestamp(), ${subject}, ${JSON.stringify(data)}::jsonb)`;
+    this.prisma.afterCommit(tx, this.bell.ring);
   }
 
   /**
    * Ends the validity of all cursors, because a restored database may give their numbers to other events. The time is
    * part of the epoch, because a second restore of one backup must not repeat the epoch of the first.
    */
-  async raiseEpoch(tx: PoolClient): Promise<void> {
-    await tx.query(
-      `INSERT INTO feed_epochs (epoch)
-       SELECT greatest(coalesce(max(epoch), 1) + 1, extract(epoch FROM clock_timestamp())::bigint) FROM feed_epochs`,
-    );
+  async raiseEpoch(tx: Tx): Promise<void> {
+    await tx.$executeRaw`
+      INSERT INTO feed_epochs (epoch)
+      SELECT greatest(coalesce(max(epoch), 1) + 1, extract(epoch FROM clock_timestamp())::bigint) FROM feed_epochs`;
   }
 }

@@ -1,7 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
-import type { Pool, PoolClient } from 'pg';
-import { Database } from '../database/database.js';
+import { PrismaService, type Tx, toBytes } from '../database/prisma.service.js';
 import { errorTrace } from '../errors/error-trace.js';
 import { problemOf } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
@@ -33,37 +32,12 @@ interface KeptAnswer {
   value: unknown;
 }
 
-/** The stored record of a request. Hashes are keyed fingerprints. */
-interface Row {
-  id: string;
-  scopeHash: Buffer;
-  requestHash: Buffer;
-  /** null: still running, or its process died. */
-  status: number | null;
-  headers: Record<string, string> | null;
-  /** Sealed. */
-  body: Buffer | null;
-}
-
 /** The right of one process to run a request. */
 interface Lease {
   id: string;
-  token: string;
-  scopeHash: Buffer;
+  leaseToken: string;
+  scopeHash: Uint8Array;
 }
-
-/** The key is new, its record expired, or the process that ran the same request died (its id stays the same then). */
-const CLAIM = `
-  INSERT INTO idempotency_records AS kept (id, scope_hash, request_hash, lease_token, lease_until, expires_at)
-  VALUES ($1, $2, $3, $4, now() + make_interval(secs => ${LEASE_SECONDS}), now() + make_interval(hours => ${KEPT_HOURS}))
-  ON CONFLICT (scope_hash) DO UPDATE SET
-    id = CASE WHEN kept.expires_at <= now() THEN excluded.id ELSE kept.id END,
-    expires_at = CASE WHEN kept.expires_at <= now() THEN excluded.expires_at ELSE kept.expires_at END,
-    request_hash = excluded.request_hash, status = NULL, headers = NULL, body = NULL,
-    lease_token = excluded.lease_token, lease_until = excluded.lease_until
-  WHERE kept.expires_at <= now() OR (
-    kept.status IS NULL AND kept.lease_until <= now() AND kept.request_hash = ANY ($5::bytea[]))
-  RETURNING id, scope_hash AS "scopeHash"`;
 
 /** Runs a request under an Idempotency-Key once, and answers its repetitions with the first answer. */
 @Injectable()
@@ -71,7 +45,7 @@ export class Idempotency {
   private readonly log = new Logger(Idempotency.name);
 
   constructor(
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly vault: Vault,
     private readonly fingerprints: Fingerprints,
   ) {}
@@ -89,8 +63,8 @@ export class Idempotency {
     const lease = await this.claim(request);
     if (!lease) return { answer: await this.replay(request), replayed: true };
 
-    const renew = () => this.update(lease, `lease_until = now() + make_interval(secs => ${LEASE_SECONDS})`);
-    const renewing = setInterval(() => void renew().catch(() => undefined), (LEASE_SECONDS / 3) * 1000);
+    const renew = () => void this.extend(lease, LEASE_SECONDS).catch(() => undefined);
+    const renewing = setInterval(renew, (LEASE_SECONDS / 3) * 1000);
     try {
       const answer = await run(lease.id);
       await this.keep(lease, answer).catch((error: unknown) => this.complain(error));
@@ -104,66 +78,71 @@ export class Idempotency {
   }
 
   /** @returns undefined if the request runs or has an answer */
-  private async claim({ scope, compared }: KeyedRequest): Promise<Lease | undefined> {
-    const scopes = this.fingerprints.all(SCOPE, scope);
-    const requests = this.fingerprints.all(REQUEST, compared);
-    const token = randomUUID();
-    const claimAs = async (sql: Pick<Pool, 'query'>, scopeHash: Buffer | undefined) => {
-      const { rows } = await sql.query<{ id: string; scopeHash: Buffer }>(CLAIM, [
-        ...[randomUUID(), scopeHash, requests[0], token, requests],
-      ]);
-      return rows[0] && { ...rows[0], token };
-    };
-    if (scopes.length === 1) return claimAs(this.database.pool, scopes[0]);
+  private async claim(request: KeyedRequest): Promise<Lease | undefined> {
+    const scopeHash = this.fingerprints.of(SCOPE, request.scope);
+    if (this.scopeHashes(request).length === 1) return this.claimAs(this.prisma, scopeHash, request);
     // Processes with different first keys make different hashes of one scope, which no index keeps unique.
-    return this.database.transaction(async (tx) => {
-      await tx.query('SELECT pg_advisory_xact_lock($1)', [
-        createHash('sha256').update(scope).digest().readBigInt64BE(),
-      ]);
-      return claimAs(tx, (await this.find(tx, scopes))?.scopeHash ?? scopes[0]);
+    return this.prisma.transaction(async (tx) => {
+      const lock = createHash('sha256').update(request.scope).digest().readBigInt64BE();
+      await tx.$executeRaw`SELECT pg_advisory_xact_lock(${lock})`;
+      const known = await this.find(tx, request);
+      return this.claimAs(tx, known?.scopeHash ?? scopeHash, request);
     });
   }
 
-  private async find(sql: Pick<Pool | PoolClient, 'query'>, scopes: readonly Buffer[]): Promise<Row | undefined> {
-    const { rows } = await sql.query<Row>(
-      `SELECT id, scope_hash AS "scopeHash", request_hash AS "requestHash", status, headers, body
-       FROM idempotency_records WHERE scope_hash = ANY ($1::bytea[])`,
-      [scopes],
-    );
-    return rows[0];
+  /** Claims a key that is new, or whose record expired, or whose process died during the same request, which keeps its id. */
+  private async claimAs(db: Pick<Tx, '$queryRaw'>, scopeHash: Uint8Array, { compared }: KeyedRequest) {
+    const requests = this.fingerprints.all(REQUEST, compared);
+    const leaseToken = randomUUID();
+    const [claimed] = await db.$queryRaw<{ id: string }[]>`
+      INSERT INTO idempotency_records AS kept (id, scope_hash, request_hash, lease_token, lease_until, expires_at)
+      VALUES (${randomUUID()}::uuid, ${scopeHash}, ${requests[0]}, ${leaseToken}::uuid,
+        now() + make_interval(secs => ${LEASE_SECONDS}), now() + make_interval(hours => ${KEPT_HOURS}))
+      ON CONFLICT (scope_hash) DO UPDATE SET
+        id = CASE WHEN kept.expires_at <= now() THEN excluded.id ELSE kept.id END,
+        expires_at = CASE WHEN kept.expires_at <= now() THEN excluded.expires_at ELSE kept.expires_at END,
+        request_hash = excluded.request_hash, status = NULL, headers = NULL, body = NULL,
+        lease_token = excluded.lease_token, lease_until = excluded.lease_until
+      WHERE kept.expires_at <= now() OR (
+        kept.status IS NULL AND kept.lease_until <= now() AND kept.request_hash = ANY (${requests}::bytea[]))
+      RETURNING id`;
+    return claimed && { id: claimed.id, leaseToken, scopeHash };
   }
 
-  private async replay({ scope, compared }: KeyedRequest): Promise<KeptAnswer> {
-    const row = await this.find(this.database.pool, this.fingerprints.all(SCOPE, scope));
-    if (row && !this.fingerprints.matches(REQUEST, compared, row.requestHash)) throw reused();
+  private scopeHashes({ scope }: KeyedRequest) {
+    return this.fingerprints.all(SCOPE, scope).map(toBytes);
+  }
+
+  private find(db: Pick<Tx, 'idempotencyRecord'>, request: KeyedRequest) {
+    return db.idempotencyRecord.findFirst({ where: { scopeHash: { in: this.scopeHashes(request) } } });
+  }
+
+  private async replay(request: KeyedRequest): Promise<KeptAnswer> {
+    const row = await this.find(this.prisma, request);
+    if (row && !this.fingerprints.matches(REQUEST, request.compared, row.requestHash)) throw reused();
     if (!row || row.status === null) throw inProgress();
     const json = row.body && this.vault.open(bodyOf(row), row.body);
-    return { status: row.status, headers: row.headers ?? {}, value: json ? JSON.parse(json) : undefined };
+    const headers = (row.headers ?? {}) as KeptAnswer['headers'];
+    return { status: row.status, headers, value: json ? JSON.parse(json) : undefined };
   }
 
   /** Stores the answer, unless the lease was lost. */
   private async keep(lease: Lease, { status, headers, value }: KeptAnswer): Promise<void> {
     const json = JSON.stringify(value) as string | undefined;
-    await this.update(
-      lease,
-      'status = $3, headers = $4, body = $5',
-      status,
-      JSON.stringify(headers),
-      json === undefined ? null : this.vault.seal(bodyOf(lease), json),
-    );
+    const body = json === undefined ? null : toBytes(this.vault.seal(bodyOf(lease), json));
+    await this.prisma.idempotencyRecord.updateMany({ where: underLease(lease), data: { status, headers, body } });
   }
 
   /** A rejected request had no effect, and may be corrected under the same key. After a fault it may run again. */
   private async end(lease: Lease, error: unknown): Promise<void> {
-    if ((problemOf(error)?.status ?? 500) >= 500) return this.update(lease, 'lease_until = now()');
-    const forget = 'DELETE FROM idempotency_records WHERE id = $1 AND lease_token = $2';
-    await this.database.pool.query(forget, [lease.id, lease.token]);
+    if ((problemOf(error)?.status ?? 500) >= 500) await this.extend(lease, 0);
+    else await this.prisma.idempotencyRecord.deleteMany({ where: underLease(lease) });
   }
 
-  /** @param set assignments, whose parameters count from $3 */
-  private async update({ id, token }: Lease, set: string, ...values: unknown[]): Promise<void> {
-    const text = `UPDATE idempotency_records SET ${set} WHERE id = $1 AND lease_token = $2`;
-    await this.database.pool.query(text, [id, token, ...values]);
+  private async extend({ id, leaseToken }: Lease, seconds: number): Promise<void> {
+    await this.prisma.$executeRaw`
+      UPDATE idempotency_records SET lease_until = now() + make_interval(secs => ${seconds})
+      WHERE id = ${id}::uuid AND lease_token = ${leaseToken}::uuid`;
   }
 
   private complain(error: unknown): void {
@@ -171,9 +150,11 @@ export class Idempotency {
   }
 }
 
+const underLease = ({ id, leaseToken }: Lease) => ({ id, leaseToken });
+
 /** Bound to the request and its key, so that no caller gets the answer of another. */
 function bodyOf({ id, scopeHash }: Pick<Lease, 'id' | 'scopeHash'>): SealedPlace {
-  const row = `${id}/${scopeHash.toString('hex')}`;
+  const row = `${id}/${Buffer.from(scopeHash).toString('hex')}`;
   return { table: 'idempotency_records', column: 'body', row };
 }
 

@@ -3,6 +3,7 @@ import { Audit } from '../audit/audit.js';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
+import { PrismaService } from '../database/prisma.service.js';
 import { FeedReader } from '../feed/feed-reader.js';
 import { delayHolds } from '../people/store/legal-hold.js';
 import { Poller } from '../queue/notifier/poller.js';
@@ -20,6 +21,7 @@ export class Retention implements OnModuleInit, OnModuleDestroy {
   private stopped = false;
 
   constructor(
+    private readonly prisma: PrismaService,
     private readonly database: Database,
     private readonly env: Env,
     private readonly clock: Clock,
@@ -61,7 +63,7 @@ export class Retention implements OnModuleInit, OnModuleDestroy {
     return this.database.transaction(async (tx) => {
       await delayHolds(tx);
       const rows = (await tx.query(statement, [moment])).rowCount ?? 0;
-      if (rows > 0) await this.audit.system(`retention.${kind}`, {}, `${rows} removed`, tx);
+      if (rows > 0) await this.audit.system(`retention.${kind}`, {}, `${rows} removed`, await this.prisma.in(tx));
       return rows;
     }, 'bulk');
   }

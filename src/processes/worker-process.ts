@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { Clock } from '../config/clock.js';
 import { Env, type Role } from '../config/env.js';
 import { keepOpen, newPool } from '../database/connect/pools.js';
-import { Database } from '../database/database.js';
+import { PrismaService } from '../database/prisma.service.js';
 import { isDatabaseUnavailable } from '../errors/database-fault.js';
 import { errorTrace } from '../errors/error-trace.js';
 
@@ -61,10 +61,10 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
   constructor(
     private readonly env: Env,
     private readonly clock: Clock,
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
   ) {
     this.own = newPool({
-      connectionString: database.url,
+      connectionString: prisma.url,
       max: 1,
       idleTimeoutMillis: 0,
       connectionTimeoutMillis: BEAT_TIMEOUT_MS,
@@ -97,7 +97,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
    */
   async mark(condition: string): Promise<boolean> {
     const before = this.marks;
-    const { rows } = await this.database.pool.query<{ no: number; marks: number; holds: boolean }>(
+    const { rows } = await this.prisma.pool.query<{ no: number; marks: number; holds: boolean }>(
       `UPDATE workers SET marks = marks + 1 WHERE id = $1 RETURNING no, marks, ${condition} AS holds`,
       [this.id],
     );
@@ -108,7 +108,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
 
   /** Seconds since a process with a role was last alive; null if none was for a day. */
   async secondsSince(role: Role): Promise<number | null> {
-    const { rows } = await this.database.pool.query<{ seconds: number }>(
+    const { rows } = await this.prisma.pool.query<{ seconds: number }>(
       `SELECT greatest(0, $1 - extract(epoch FROM alive_until - now()))::float8 AS seconds
        FROM workers WHERE $2 = ANY (roles) ORDER BY alive_until DESC LIMIT 1`,
       [ALIVE_SECONDS, role],

@@ -1,9 +1,8 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import type { Pool, PoolClient } from 'pg';
 import { Audit } from '../audit/audit.js';
 import { type Actor, SYSTEM } from '../audit/audit-record.js';
 import { Env } from '../config/env.js';
-import { Database } from '../database/database.js';
+import { PrismaService, type Tx } from '../database/prisma.service.js';
 import { Feed } from '../feed/feed.js';
 import { Problem } from '../http/problem/problem.js';
 import { type Health, HealthIndicator, healthOf } from '../monitoring/health-indicator.js';
@@ -28,14 +27,6 @@ const BY_SETTING = 'setting';
 /** The reason of a hold that a process began. */
 const OLDER_DATABASE = 'older-database';
 
-/** One row, or none. */
-interface HoldRow {
-  since: Date;
-  by: string;
-  reason: string;
-  restored: boolean;
-}
-
 /**
  * The hold of calls to the platform. While sending is held, everything is received, and only reading calls are sent.
  * The hold is a row in PostgreSQL, so that it applies to all processes immediately and survives restarts.
@@ -45,8 +36,8 @@ export class Sending implements OnApplicationBootstrap {
   private isHeld = false;
 
   constructor(
+    private readonly prisma: PrismaService,
     private readonly env: Env,
-    private readonly database: Database,
     private readonly audit: Audit,
     private readonly feed: Feed,
     private readonly notifier: QueueNotifier,
@@ -67,13 +58,12 @@ export class Sending implements OnApplicationBootstrap {
   /** Keeps the hold when the setting is removed: only a release ends it. */
   async onApplicationBootstrap(): Promise<void> {
     if (!this.env.HOLD_SENDING) return;
-    await this.database.transaction(async (tx) => {
-      const { rowCount } = await tx.query(
-        `INSERT INTO sending_holds AS h (held_by, reason, restored, by_setting) VALUES ($1, 'HOLD_SENDING', false, true)
-         ON CONFLICT (id) DO UPDATE SET by_setting = true, since = excluded.since WHERE NOT h.by_setting`,
-        [BY_SETTING],
-      );
-      if (rowCount !== 1) return;
+    await this.prisma.transaction(async (tx) => {
+      const changed = await tx.$executeRaw`
+        INSERT INTO sending_holds AS h (held_by, reason, restored, by_setting)
+        VALUES (${BY_SETTING}, 'HOLD_SENDING', false, true)
+        ON CONFLICT (id) DO UPDATE SET by_setting = true, since = excluded.since WHERE NOT h.by_setting`;
+      if (changed === 0) return;
       await this.restores.begin(tx);
       await this.audit.system('sending.held', {}, 'HOLD_SENDING', tx);
     });
@@ -89,16 +79,12 @@ export class Sending implements OnApplicationBootstrap {
     return this.worker.mark(`NOT ${this.heldSql}`);
   }
 
-  async read(sql: Pick<Pool, 'query'> = this.database.pool): Promise<SendingResponse> {
-    const { rows } = await sql.query<HoldRow>('SELECT since, held_by AS by, reason, restored FROM sending_holds');
+  async read(db: Pick<Tx, 'sendingHold'> = this.prisma): Promise<SendingResponse> {
+    const hold = await db.sendingHold.findFirst();
     const heldBySetting = this.env.HOLD_SENDING;
-    const setting = { since: null, by: BY_SETTING, reason: 'HOLD_SENDING', restored: false };
-    const none = { since: null, by: null, reason: null, restored: false };
-    return {
-      held: heldBySetting || rows[0] !== undefined,
-      heldBySetting,
-      ...(rows[0] ?? (heldBySetting ? setting : none)),
-    };
+    const setting = heldBySetting ? { heldBy: BY_SETTING, reason: 'HOLD_SENDING' } : { heldBy: null, reason: null };
+    const { since, heldBy: by, reason, restored } = hold ?? { ...setting, since: null, restored: false };
+    return { held: heldBySetting || hold !== null, heldBySetting, since, by, reason, restored };
   }
 
   /** Names the start, the holder and the reason of a hold, and how to release it. */
@@ -128,7 +114,7 @@ export class Sending implements OnApplicationBootstrap {
       const detail = 'HOLD_SENDING is true, so sending stays held. Remove the setting, restart, then release.';
       throw new Problem('held-by-setting', detail);
     }
-    const set = await this.database.transaction(async (tx) => {
+    const set = await this.prisma.transaction(async (tx) => {
       if (held) await this.hold(tx, by, reason ?? '', restored);
       else await this.release(tx, restored);
       const because = reason === undefined ? '' : ` for ${reason}`;
@@ -142,41 +128,33 @@ export class Sending implements OnApplicationBootstrap {
 
   /** Holds because the database is older than when this process last wrote to it. A hold that exists stays, as restored. */
   async holdOlderDatabase(): Promise<void> {
-    await this.database.transaction(async (tx) => {
-      await tx.query(
-        `INSERT INTO sending_holds (held_by, reason, restored) VALUES ($1, $2, true)
-         ON CONFLICT (id) DO UPDATE SET restored = true, since = excluded.since`,
-        [SYSTEM.id, OLDER_DATABASE],
-      );
+    await this.prisma.transaction(async (tx) => {
+      await tx.$executeRaw`
+        INSERT INTO sending_holds (held_by, reason, restored) VALUES (${SYSTEM.id}, ${OLDER_DATABASE}, true)
+        ON CONFLICT (id) DO UPDATE SET restored = true, since = excluded.since`;
       await this.restores.begin(tx);
       await this.audit.system('sending.held', {}, OLDER_DATABASE, tx);
     });
     this.isHeld = true;
   }
 
-  private async hold(tx: PoolClient, by: Actor, reason: string, restored: boolean): Promise<void> {
-    await tx.query(
-      `INSERT INTO sending_holds AS h (held_by, reason, restored) VALUES ($1, $2, $3)
-       ON CONFLICT (id) DO UPDATE SET held_by = excluded.held_by, reason = excluded.reason,
-         restored = h.restored OR excluded.restored, since = CASE WHEN excluded.restored THEN excluded.since ELSE h.since END`,
-      [by.id, reason, restored],
-    );
+  private async hold(tx: Tx, by: Actor, reason: string, restored: boolean): Promise<void> {
+    await tx.$executeRaw`
+      INSERT INTO sending_holds AS h (held_by, reason, restored) VALUES (${by.id}, ${reason}, ${restored})
+      ON CONFLICT (id) DO UPDATE SET held_by = excluded.held_by, reason = excluded.reason,
+        restored = h.restored OR excluded.restored, since = CASE WHEN excluded.restored THEN excluded.since ELSE h.since END`;
     if (restored) await this.restores.begin(tx);
   }
 
-  private async release(tx: PoolClient, restored: boolean): Promise<void> {
-    const { rows } = await tx.query<{ restored: boolean; isPending: boolean; since: Date }>(
-      'DELETE FROM sending_holds RETURNING restored, restored OR by_setting AS "isPending", since',
-    );
-    const [hold] = rows;
-    const isRestored = restored || hold?.restored === true;
-    if (isRestored && !hold?.isPending) await this.restores.begin(tx);
+  /** A database that was restored without a hold counts as restored now. */
+  private async release(tx: Tx, restored: boolean): Promise<void> {
+    const [hold] = await tx.$queryRaw<[{ restored: boolean; isPending: boolean; since: Date }]>`
+      WITH hold AS (DELETE FROM sending_holds RETURNING restored, restored OR by_setting AS pending, since)
+      SELECT coalesce(bool_or(restored), false) AS restored, coalesce(bool_or(pending), false) AS "isPending",
+        coalesce(max(since), clock_timestamp()) AS since FROM hold`;
+    const isRestored = restored || hold.restored;
+    if (isRestored && !hold.isPending) await this.restores.begin(tx);
     if (isRestored) await this.feed.raiseEpoch(tx);
-    await this.restores.release(tx, isRestored ? (hold?.since ?? (await this.now(tx))) : null);
-  }
-
-  private async now(tx: PoolClient): Promise<Date> {
-    const { rows } = await tx.query<{ now: Date }>('SELECT clock_timestamp() AS now');
-    return (rows as [{ now: Date }])[0].now;
+    await this.restores.release(tx, isRestored ? hold.since : null);
   }
 }

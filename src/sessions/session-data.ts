@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import type { PoolClient } from 'pg';
 import { Env } from '../config/env.js';
+import { PrismaService, type Tx } from '../database/prisma.service.js';
 import { ClientData, type DataSubject, ERASED, type ErasedCopies } from '../people/store/client-data.js';
 import { RequestOutcomes } from './create/request-outcomes.repository.js';
 import { SESSION_COLUMNS } from './model/session-columns.js';
@@ -14,6 +14,7 @@ const SEEN = 'a later fetch must not restore what was erased';
 @Injectable()
 export class SessionData implements OnModuleInit {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly env: Env,
     private readonly content: SessionContentRepository,
     private readonly requests: RequestOutcomes,
@@ -40,16 +41,17 @@ export class SessionData implements OnModuleInit {
   }
 
   /** Removes the content of sessions whose clients were all deleted, if ERASE_NOTES_OF_DELETED_CLIENTS is set. */
-  private async erase(tx: PoolClient, { kind, platformUserIds }: DataSubject): Promise<ErasedCopies> {
+  private async erase(tx: Tx, { kind, platformUserIds }: DataSubject): Promise<ErasedCopies> {
     if (kind === 'provider' || this.env.ERASE_NOTES_OF_DELETED_CLIENTS === 'keep') return { rows: 0 };
-    const { rows } = await tx.query<SessionRow>(
+    const sql = this.prisma.sql(tx);
+    const { rows } = await sql.query<SessionRow>(
       `SELECT ${SESSION_COLUMNS} FROM sessions t WHERE client_user_ids && $1::text[] AND ${areDeleted('client_user_ids')}
        ORDER BY id FOR UPDATE`,
       [platformUserIds],
     );
     // A request in flight erases its body when it ends.
     const open = rows.filter(({ state, leaseOwner }) => state === 'Unknown' || (state === 'Requested' && !leaseOwner));
-    for (const row of open) await this.requests.abandon(tx, row, 'Its client was deleted before it was sent.');
+    for (const row of open) await this.requests.abandon(sql, row, 'Its client was deleted before it was sent.');
     const ids = rows.map(({ id }) => id);
     return { rows: await this.content.remove(tx, ids), sessions: rows.map(({ shownId }) => shownId) };
   }

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type pg from 'pg';
+import { PrismaService, type Tx } from '../database/prisma.service.js';
 import { Feed } from '../feed/feed.js';
 import { SESSION_EVENT_TYPES, type SessionEventType } from '../platform/contract/wire-types.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
@@ -16,6 +16,7 @@ type SessionsEventType = SessionEventType | 'PROCESSING_SESSION_FINISHED' | 'PRO
 @Injectable()
 export class SessionEventsHandler implements EventHandler<InboxEvent<SessionsEventType>> {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly events: SessionEventsRepository,
     private readonly requests: RequestOutcomes,
     private readonly feed: Feed,
@@ -27,7 +28,7 @@ export class SessionEventsHandler implements EventHandler<InboxEvent<SessionsEve
 
   readonly afterCommit = () => this.notifier.notify('sessions');
 
-  async handle(event: InboxEvent<SessionsEventType>, tx: pg.PoolClient): Promise<Handled> {
+  async handle(event: InboxEvent<SessionsEventType>, tx: Tx): Promise<Handled> {
     if (event.eventType === 'PROCESSING_SESSION_FINISHED') await this.finished(event, tx);
     else if (event.eventType === 'PROCESSING_SESSION_NOTES_FINISHED') await this.notesFinished(event, tx);
     else return this.handleSessionEvent(event, tx);
@@ -35,34 +36,32 @@ export class SessionEventsHandler implements EventHandler<InboxEvent<SessionsEve
   }
 
   /** An event of an unknown session waits while a request that it may belong to is in flight. */
-  private async handleSessionEvent(event: InboxEvent<SessionEventType>, tx: pg.PoolClient): Promise<Handled> {
+  private async handleSessionEvent(event: InboxEvent<SessionEventType>, tx: Tx): Promise<Handled> {
     const { sessionId, providerUserId, partnerAppointmentId, receivedAt, waitingSince } = event;
+    const sql = this.prisma.sql(tx);
     const isNamed = partnerAppointmentId != null && providerUserId !== null;
     const names = { providerUserId: providerUserId ?? '', partnerAppointmentId: partnerAppointmentId ?? '' };
-    const match = isNamed ? await this.requests.matching(tx, { ...names, receivedAt }) : undefined;
-    const isKnown = match !== undefined && (await this.events.isKnown(tx, sessionId));
+    const match = isNamed ? await this.requests.matching(sql, { ...names, receivedAt }) : undefined;
+    const isKnown = match !== undefined && (await this.events.isKnown(sql, sessionId));
     if (match?.inFlight && !isKnown) return 'waiting';
-    if (match && !isKnown) await this.requests.settleByEvent(tx, match.request, sessionId);
-    await this.events.recordEvent(tx, event, waitingSince);
-    if (match && isKnown && !match.inFlight) await this.requests.settleByEvent(tx, match.request);
+    if (match && !isKnown) await this.requests.settleByEvent(sql, match.request, sessionId);
+    await this.events.recordEvent(sql, event, waitingSince);
+    if (match && isKnown && !match.inFlight) await this.requests.settleByEvent(sql, match.request);
     return 'processed';
   }
 
-  private async finished(
-    { processingId }: InboxEvent<'PROCESSING_SESSION_FINISHED'>,
-    tx: pg.PoolClient,
-  ): Promise<void> {
-    await this.events.recordProcessing(tx, processingId);
+  private async finished({ processingId }: InboxEvent<'PROCESSING_SESSION_FINISHED'>, tx: Tx): Promise<void> {
+    await this.events.recordProcessing(this.prisma.sql(tx), processingId);
     const subject = `processing-sessions/${encodeURIComponent(processingId)}`;
     await this.feed.append(tx, { type: 'processing.finished', subject, data: { processingId } });
   }
 
   private async notesFinished(
     { deliveryId, processingId, sessionId, waitingSince }: InboxEvent<'PROCESSING_SESSION_NOTES_FINISHED'>,
-    tx: pg.PoolClient,
+    tx: Tx,
   ): Promise<void> {
-    if (sessionId !== null) await this.events.recordMention(tx, sessionId, waitingSince);
-    if (processingId !== null) await this.events.recordProcessing(tx, processingId);
+    if (sessionId !== null) await this.events.recordMention(this.prisma.sql(tx), sessionId, waitingSince);
+    if (processingId !== null) await this.events.recordProcessing(this.prisma.sql(tx), processingId);
     const subject = `webhook-deliveries/${deliveryId}`;
     await this.feed.append(tx, { type: 'processing.notes-finished', subject, data: { processingId, sessionId } });
   }

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import { Clock } from '../config/clock.js';
 import type { FeedEventResponse, FeedPageResponse } from '../feed/feed.dto.js';
 import { isCursorGone, numberOf, positionOf } from '../feed/feed-cursor.js';
 import { FeedReader } from '../feed/feed-reader.js';
 import { Sending } from '../sending/sending.js';
-import { cursorOfRow, type SubscriptionRow, SubscriptionSeal, stateOf } from './push/subscription-row.js';
+import { cursorOfRow, type SubscriptionRow, SubscriptionSeal, stateOf, typesOf } from './push/subscription-row.js';
 import type { SubscriptionResponse } from './subscriptions.dto.js';
 
 /** Maximum pages in which the next event is looked for, of 1,000 events each if types are chosen. */
@@ -16,6 +17,7 @@ export class SubscriptionView {
     private readonly reader: FeedReader,
     private readonly seal: SubscriptionSeal,
     private readonly sending: Sending,
+    private readonly clock: Clock,
   ) {}
 
   /**
@@ -27,7 +29,7 @@ export class SubscriptionView {
     let after: string | null = cursorOfRow(row);
     for (let pages = 0; after !== null && pages < MAX_PAGES; pages += 1) {
       const page: FeedPageResponse | undefined = await this.reader
-        .read(after, 1, { types: row.types ?? undefined })
+        .read(after, 1, { types: typesOf(row) })
         .catch((error: unknown) => {
           if (isCursorGone(error)) return undefined;
           throw error;
@@ -51,7 +53,7 @@ export class SubscriptionView {
     return {
       id: row.id,
       url: row.url,
-      types: row.types,
+      types: typesOf(row) ?? null,
       description: row.description,
       // The push loop finds out only when it resumes.
       state: found === 'gone' && state !== 'altered' ? 'cursor-expired' : state,
@@ -65,7 +67,7 @@ export class SubscriptionView {
       nextAttemptAt: next && !this.sending.isHeldNow ? row.dueAt : null,
       lastAnswer: row.answeredAt && { at: row.answeredAt, status: row.answerStatus, fault: row.answerFault },
       deliveredAt: row.deliveredAt,
-      formerSecretUntil: row.formerUntil && row.formerUntil > row.now ? row.formerUntil : null,
+      formerSecretUntil: row.formerUntil && row.formerUntil > this.clock.now() ? row.formerUntil : null,
       createdAt: row.createdAt,
     };
   }

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../database/database.js';
+import { Clock } from '../config/clock.js';
+import { PrismaService } from '../database/prisma.service.js';
 import { type Health, HealthIndicator, healthOf, namesOf } from '../monitoring/health-indicator.js';
 import { inSentence, labelOf } from '../words/words.js';
-import { SUBSCRIPTION_COLUMNS, type SubscriptionRow, SubscriptionSeal } from './push/subscription-row.js';
+import { rowOf, type SubscriptionRow, SubscriptionSeal } from './push/subscription-row.js';
 
 /** How long an endpoint must fail to be reported. Shorter faults, such as a restart of the EHR, end on their own. */
 const FAILING_AFTER_MS = 10 * 60_000;
@@ -11,23 +12,23 @@ const FAILING_AFTER_MS = 10 * 60_000;
 @Injectable()
 export class SubscriptionsHealth {
   constructor(
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
+    private readonly clock: Clock,
     private readonly seal: SubscriptionSeal,
   ) {}
 
   @HealthIndicator({ name: 'subscriptions', needs: ['database', 'worker'] })
   async health(): Promise<Health> {
-    const { rows } = await this.database.pool.query<SubscriptionRow>(
-      `SELECT ${SUBSCRIPTION_COLUMNS} FROM subscriptions ORDER BY created_at, id`,
-    );
+    const stored = await this.prisma.subscription.findMany({ orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] });
+    const rows = stored.map(rowOf);
+    const failsSinceBefore = new Date(this.clock.now().getTime() - FAILING_AFTER_MS);
     const isAltered = (row: SubscriptionRow) => !this.seal.secretsOf(row);
     const altered = rows.filter(isAltered);
     // The URL of a row that was changed outside this service may be anything.
     const intact = rows.filter((row) => !isAltered(row));
     const paused = intact.filter((row) => row.paused !== null && row.paused !== 'requested');
     const failing = intact.filter(
-      ({ paused: pause, failingSince, now }) =>
-        pause === null && failingSince !== null && now.getTime() - failingSince.getTime() > FAILING_AFTER_MS,
+      (row) => row.paused === null && row.failingSince !== null && row.failingSince < failsSinceBefore,
     );
     return healthOf([
       altered.length > 0 && {

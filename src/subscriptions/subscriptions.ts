@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
 import { Audit } from '../audit/audit.js';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Random } from '../config/random.js';
-import { Database } from '../database/database.js';
-import { LATEST, positionOf } from '../feed/feed-cursor.js';
+import { after as afterKey } from '../database/paging.js';
+import { PrismaService, type Tx, toBytes } from '../database/prisma.service.js';
+import { LATEST } from '../feed/feed-cursor.js';
 import { FeedReader } from '../feed/feed-reader.js';
 import { requestFault } from '../http/body/validation.js';
 import { decodeCursor, pageOf } from '../http/request/page.js';
@@ -20,7 +20,8 @@ import { MAX_SUBSCRIPTIONS, pauseAfter } from './push/push-rules.js';
 import {
   cursorOfRow,
   hashOf,
-  SUBSCRIPTION_COLUMNS,
+  placeOf,
+  rowOf,
   type SubscriptionRow,
   SubscriptionSeal,
 } from './push/subscription-row.js';
@@ -46,17 +47,21 @@ const MAX_FORMER = 4;
 /** Any fixed number: the key of the advisory lock under which subscriptions are counted. */
 const COUNT_LOCK = 727_042;
 
-/** SQL assignments of a subscription whose next attempt is immediate. */
-const DUE_NOW = 'failures = 0, failing_since = NULL, due_at = CASE WHEN paused IS NULL THEN clock_timestamp() END';
+/** Changes of a subscription whose next attempt is immediate, unless it is paused. */
+const dueNow = (paused: string | null, now: Date) => ({
+  failures: 0,
+  failingSince: null,
+  dueAt: paused === null ? now : null,
+});
 
 /** The subscriptions, as callers make and change them. */
 @Injectable()
 export class Subscriptions {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly env: Env,
     private readonly clock: Clock,
     private readonly random: Random,
-    private readonly database: Database,
     private readonly seal: SubscriptionSeal,
     private readonly audit: Audit,
     private readonly reader: FeedReader,
@@ -76,34 +81,34 @@ export class Subscriptions {
     const start = await this.reader.startAt(after ?? LATEST);
     const id = randomUUID();
     const secret = newSecret(this.random.bytes(SECRET_BYTES));
-    const sealed = this.seal.secret.seal(id, secret);
-    const row = await this.database.transaction(async (tx) => {
-      await tx.query('SELECT pg_advisory_xact_lock($1)', [COUNT_LOCK]);
-      const { rows } = await tx.query<{ count: number }>('SELECT count(*)::int AS count FROM subscriptions');
-      if ((rows[0]?.count ?? 0) >= MAX_SUBSCRIPTIONS) throw tooMany();
-      const insert = `INSERT INTO subscriptions (id, url, types, description, secret, secret_hash, epoch, position, due_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, clock_timestamp())`;
-      const values = [id, url, types ?? null, description ?? null, sealed, hashOf(secret)];
-      const made = await this.write(tx, insert, [...values, start.epoch, start.number]);
-      return this.stored(tx, made as SubscriptionRow);
+    const grant = { id, url, types: types ?? [], secretHash: hashOf(secret), formerHash: null, formerUntil: null };
+    const row = await this.prisma.transaction(async (tx) => {
+      const [{ now }] = await tx.$queryRaw<[{ now: Date }]>`
+        SELECT pg_advisory_xact_lock(${COUNT_LOCK})::text, clock_timestamp() AS now`;
+      if ((await tx.subscription.count()) >= MAX_SUBSCRIPTIONS) throw tooMany();
+      const data = {
+        ...grant,
+        description: description ?? null,
+        secret: toBytes(this.seal.secret.seal(id, secret)),
+        mac: this.seal.macOf(grant),
+        epoch: start.epoch,
+        position: start.number,
+        dueAt: now,
+      };
+      return this.stored(tx, rowOf(await tx.subscription.create({ data })));
     });
     return { ...(await this.views.of(row)), secret };
   }
 
   /** All subscriptions, oldest first. */
   async list(limit: number, cursor: string | undefined): Promise<SubscriptionPageResponse> {
-    const [time, id] = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [null, null];
-    const { rows } = await this.database.pool.query<SubscriptionRow>(
-      `SELECT ${SUBSCRIPTION_COLUMNS} FROM subscriptions
-       WHERE $1::timestamptz IS NULL OR (created_at, id) > ($1, $2::uuid) ORDER BY created_at, id LIMIT $3`,
-      [time, id, limit + 1],
-    );
-    const { items, nextCursor } = pageOf(
-      rows,
-      limit,
-      (row) => [row.createdAt.toISOString(), row.id],
-      (row) => row,
-    );
+    const [time, id] = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [];
+    const rows = await this.prisma.subscription.findMany({
+      where: time === undefined || id === undefined ? {} : afterKey('createdAt', time, id),
+      orderBy: [{ createdAt: 'asc' }, { id: 'asc' }],
+      take: limit + 1,
+    });
+    const { items, nextCursor } = pageOf(rows, limit, (row) => [row.createdAt.toISOString(), row.id], rowOf);
     return { items: await Promise.all(items.map((row) => this.views.of(row))), nextCursor };
   }
 
@@ -126,19 +131,19 @@ export class Subscriptions {
     if (url != null) this.checkUrl(url);
     const start = after == null ? undefined : await this.reader.startAt(after);
     if (paused === false && !start && (await this.views.nextOf(await this.read(id))) === 'gone') throw notChosen();
-    const row = await this.changed(id, async (tx, old) => {
+    const row = await this.changed(id, (old, now) => {
       this.secretsOf(old);
       const pause = pauseAfter(old.paused, paused, start !== undefined);
       if (pause === 'not-chosen') throw notChosen();
-      return this.write(
-        tx,
-        `UPDATE subscriptions SET url = coalesce($2, url), types = CASE WHEN $3 THEN $4::text[] ELSE types END,
-           paused = $5, paused_at = CASE WHEN $5::text IS NULL THEN NULL ELSE coalesce(paused_at, clock_timestamp()) END,
-           epoch = coalesce($6, epoch), position = coalesce($7, position), version = version + 1, failures = 0,
-           failing_since = NULL, due_at = CASE WHEN $5::text IS NULL THEN clock_timestamp() END
-         WHERE id = $1`,
-        [id, url ?? null, types !== undefined, types ?? null, pause, start?.epoch ?? null, start?.number ?? null],
-      );
+      const grant = { url: url ?? old.url, types: types === undefined ? old.types : (types ?? []) };
+      return {
+        ...grant,
+        mac: this.seal.macOf({ ...old, ...grant }),
+        ...(start && { epoch: start.epoch, position: start.number }),
+        paused: pause,
+        pausedAt: pause === null ? null : (old.pausedAt ?? now),
+        ...dueNow(pause, now),
+      };
     });
     return this.views.of(row);
   }
@@ -150,24 +155,18 @@ export class Subscriptions {
    */
   async rotateSecret(id: string): Promise<NewSubscriptionResponse> {
     const secret = newSecret(this.random.bytes(SECRET_BYTES));
-    const row = await this.changed(id, async (tx, old) => {
+    const row = await this.changed(id, (old, now) => {
       const [replaced] = this.secretsOf(old);
-      const until = new Date(old.now.getTime() + FORMER_MS);
-      const current = { secret: replaced, until: until.toISOString() };
-      const former = [current, ...this.seal.formerOf(old)].slice(0, MAX_FORMER);
-      return this.write(
-        tx,
-        `UPDATE subscriptions SET secret = $2, secret_hash = $3, former_secret = $4, former_hash = $5, former_until = $6,
-           version = version + 1 WHERE id = $1`,
-        [
-          id,
-          this.seal.secret.seal(id, secret),
-          hashOf(secret),
-          this.seal.former.seal(id, former),
-          hashOf(former),
-          until,
-        ],
-      );
+      const formerUntil = new Date(now.getTime() + FORMER_MS);
+      const current = { secret: replaced, until: formerUntil.toISOString() };
+      const former = [current, ...this.seal.formerOf(old, now)].slice(0, MAX_FORMER);
+      const grant = { secretHash: hashOf(secret), formerHash: hashOf(former), formerUntil };
+      return {
+        ...grant,
+        mac: this.seal.macOf({ ...old, ...grant }),
+        secret: toBytes(this.seal.secret.seal(id, secret)),
+        formerSecret: toBytes(this.seal.former.seal(id, former)),
+      };
     });
     return { ...(await this.views.of(row)), secret };
   }
@@ -198,69 +197,53 @@ export class Subscriptions {
     const seen = await this.read(id);
     const found = await this.views.nextOf(seen);
     const next = found === 'gone' ? undefined : found;
-    const row = await this.changed(id, async (tx, old) => {
+    const row = await this.changed(id, (old, now) => {
       const isMoved = cursorOfRow(old) !== cursorOfRow(seen) || old.version !== seen.version;
       if (next?.cursor !== cursor || isMoved) throw notNext(isMoved ? undefined : next);
-      const { rows } = await tx.query<SubscriptionRow>(
-        `UPDATE subscriptions SET epoch = $2, position = $3, version = version + 1, ${DUE_NOW} WHERE id = $1
-         RETURNING ${SUBSCRIPTION_COLUMNS}`,
-        [id, positionOf(cursor)?.epoch, positionOf(cursor)?.number],
-      );
-      return rows[0];
+      return { ...placeOf(cursor), ...dueNow(old.paused, now) };
     });
     return this.views.of(row);
   }
 
   /** @throws {Problem} 404 `unknown-subscription` */
   async remove(id: string): Promise<void> {
-    await this.database.transaction(async (tx) => {
-      const { rowCount } = await tx.query('DELETE FROM subscriptions WHERE id = $1', [id]);
-      if (rowCount === 0) throw unknown();
+    await this.prisma.transaction(async (tx) => {
+      const { count } = await tx.subscription.deleteMany({ where: { id } });
+      if (count === 0) throw unknown();
       this.audit.about('subscription', id);
       await this.audit.store(tx);
     });
   }
 
-  /** Runs a change of one locked row, with its audit entry, and wakes the pushes. */
+  /** Changes one locked row, stores the audit entry, and wakes the pushes. */
   private changed(
     id: string,
-    change: (tx: PoolClient, old: SubscriptionRow) => Promise<SubscriptionRow | undefined>,
+    change: (old: SubscriptionRow, now: Date) => Partial<SubscriptionRow>,
   ): Promise<SubscriptionRow> {
-    return this.database.transaction(async (tx) => {
-      const old = await this.read(id, tx, 'FOR UPDATE');
+    return this.prisma.transaction(async (tx) => {
+      const [locked] = await tx.$queryRaw<{ now: Date }[]>`
+        SELECT clock_timestamp() AS now FROM subscriptions WHERE id = ${id}::uuid FOR UPDATE`;
+      if (!locked) throw unknown();
+      const old = await this.read(id, tx);
       this.audit.about('subscription', id);
-      const row = await change(tx, old);
-      return this.stored(tx, row ?? old);
+      const data = { ...change(old, locked.now), version: old.version + 1 };
+      return this.stored(tx, rowOf(await tx.subscription.update({ where: { id }, data })));
     });
   }
 
   private readonly wakePushes = (): void => this.poller.runNow(PUSHES);
 
-  private async stored(tx: PoolClient, row: SubscriptionRow): Promise<SubscriptionRow> {
+  private async stored(tx: Tx, row: SubscriptionRow): Promise<SubscriptionRow> {
     this.audit.about('subscription', row.id);
     await this.audit.store(tx);
-    this.database.afterCommit(tx, this.wakePushes);
+    this.prisma.afterCommit(tx, this.wakePushes);
     return row;
   }
 
-  private async read(
-    id: string,
-    sql: Pick<PoolClient, 'query'> = this.database.pool,
-    lock = '',
-  ): Promise<SubscriptionRow> {
-    const { rows } = await sql.query<SubscriptionRow>(
-      `SELECT ${SUBSCRIPTION_COLUMNS} FROM subscriptions WHERE id = $1 ${lock}`,
-      [id],
-    );
-    if (rows[0]) return rows[0];
-    throw unknown();
-  }
-
-  /** Runs a statement that writes one row, and signs it. */
-  private async write(tx: PoolClient, statement: string, values: unknown[]): Promise<SubscriptionRow | undefined> {
-    const { rows } = await tx.query<SubscriptionRow>(`${statement} RETURNING ${SUBSCRIPTION_COLUMNS}`, values);
-    const [row] = rows;
-    return row && { ...row, mac: await this.seal.sign(tx, row) };
+  private async read(id: string, db: Tx = this.prisma): Promise<SubscriptionRow> {
+    const row = await db.subscription.findUnique({ where: { id } });
+    if (!row) throw unknown();
+    return rowOf(row);
   }
 
   /** @throws {Problem} 400 `validation` */

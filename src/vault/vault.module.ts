@@ -1,7 +1,7 @@
 import { Global, Logger, Module } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { Random } from '../config/random.js';
-import { Database } from '../database/database.js';
+import { PrismaService } from '../database/prisma.service.js';
 import { Metrics } from '../monitoring/metrics.js';
 import { Fingerprints } from './fingerprints.js';
 import { registerKeys, type ServiceKeys } from './key-uses.js';
@@ -14,9 +14,9 @@ import { UNREADABLE_CAUSES, Vault } from './vault.js';
 /** The token of the process's keys, which are registered. */
 const KEYS = Symbol('keys');
 
-async function openKeys(env: Env, { pool }: Database): Promise<ServiceKeys> {
+async function openKeys(env: Env, prisma: PrismaService): Promise<ServiceKeys> {
   const keys = parseAllKeys(env);
-  await registerKeys(pool, keys);
+  await registerKeys(prisma, keys);
   return keys;
 }
 
@@ -41,7 +41,7 @@ function openVault(keys: ServiceKeys, random: Random, metrics: Metrics): Vault {
 @Global()
 @Module({
   providers: [
-    { provide: KEYS, inject: [Env, Database], useFactory: openKeys },
+    { provide: KEYS, inject: [Env, PrismaService], useFactory: openKeys },
     { provide: Vault, inject: [KEYS, Random, Metrics], useFactory: openVault },
     {
       provide: Fingerprints,

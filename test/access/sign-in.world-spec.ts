@@ -221,7 +221,7 @@ describe('a session', () => {
     end: `ends_at = ends_at + interval '1 day'`,
     'last use': `last_seen_at = last_seen_at + interval '1 minute'`,
     'step-up': `authenticated_at = authenticated_at + interval '1 day'`,
-    key: `key_hash = sha256('${ADMIN_KEY}'), scopes = NULL`,
+    key: `key_hash = sha256('${ADMIN_KEY}'), scopes = '{}'`,
     'MAC of another row': `mac = (SELECT mac FROM browser_sessions WHERE subject = 'ada')`,
   };
   test.each(Object.entries(CHANGES))('grants nothing after a change of its %s in the database', async (_, change) => {

@@ -262,6 +262,10 @@ const redis = process.env.TEST_REDIS_URL;
   expect(output).toMatch(/✗.*Redis refuses the user or the password of REDIS_URL: correct it/);
 });
 
+test('no keys are needed by a database that the service has never started on', async () => {
+  expect(await doctor('Keys', { DATABASE_URL: empty.url })).toMatch(/✓ Keys.*no stored data needs them yet/);
+});
+
 test('an unreadable contract is one fault, not two', async () => {
   const output = await doctor('Addresses', { PLATFORM_CONTRACT: '/nowhere/contract.json' });
   expect(output).toMatch(/^– Addresses +not checked/);

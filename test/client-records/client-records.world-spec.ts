@@ -36,6 +36,7 @@ type ListedTables = ClientDataKind['tables'];
 interface Export {
   client: { externalId: string };
   calls: { operation: string }[];
+  deliveries: { id: string; state: string }[];
   sessions: { id: string; sessionId: string }[];
   importRows: object[];
   events: { type: string; subject: string }[];
@@ -139,7 +140,9 @@ describe('an export', () => {
       world.platform.simulator.state.deliveries.sendRaw(JSON.stringify({ eventType: 'USER_CREATED', payload }));
     }
     await world.settle();
+    await world.sql(`UPDATE webhook_deliveries SET state = 'not-understood'`);
     const body = await exported();
+    expect([body.deliveries[0]?.state, typeof body.deliveries[0]?.id]).toEqual(['not-understood', 'string']);
     const missing = Object.entries(PLACES).filter(([, place]) => heldAt(body, place.split('.')).length === 0);
     expect(missing).toEqual([]);
     const timeline = heldAt(body, ['sessions', 'timeline']) as { kind: string }[];
@@ -327,9 +330,9 @@ describe('an accounting', () => {
     for (const known of ['no statistics', 'statistics']) {
       if (known === 'statistics') await world.sql('ANALYZE audit_entries, audit_subjects, audit_ranges');
       for (const statement of accounting) {
-        await connection.query(`BEGIN; ${BY_INDEX}`);
+        await connection.query(`BEGIN; ${BY_INDEX.sql}`);
         const { rowsRead } = await planOf(connection, statement, { large, execute: true });
-        await connection.query(`BEGIN; ${BY_INDEX}`);
+        await connection.query(`BEGIN; ${BY_INDEX.sql}`);
         const { fullReads } = await planOf(connection, statement, { large: [...large, 'audit_ranges'] });
         expect([known, fullReads, rowsRead < 200]).toEqual([known, [], true]);
       }

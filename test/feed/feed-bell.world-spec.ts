@@ -1,4 +1,4 @@
-import { Database } from '../../src/database/database.js';
+import { PrismaService } from '../../src/database/prisma.service.js';
 import type { FeedPageResponse } from '../../src/feed/feed.dto.js';
 import { Feed } from '../../src/feed/feed.js';
 import { FeedBell } from '../../src/feed/feed-bell.js';
@@ -8,7 +8,7 @@ const world = useWorld();
 
 const append = () =>
   world
-    .get(Database)
+    .get(PrismaService)
     .transaction((tx) => world.get(Feed).append(tx, { type: 'person.synced', subject: 'clients/c', data: {} }));
 
 /** Counts the rings that a process hears, and resolves for each. */
@@ -62,15 +62,15 @@ test('a lost connection is replaced after its backoff', async () => {
 
 test('a transaction with several events rings once, after its commit; a rollback does not ring', async () => {
   const rang = jest.spyOn(world.get(FeedBell), 'ring');
-  const database = world.get(Database);
+  const prisma = world.get(PrismaService);
   const event = { type: 'person.synced', subject: 'clients/c', data: {} } as const;
-  const fails = database.transaction(async (tx) => {
+  const fails = prisma.transaction(async (tx) => {
     await world.get(Feed).append(tx, event);
     throw new Error('taken back');
   });
   await expect(fails).rejects.toThrow('taken back');
   expect(rang).not.toHaveBeenCalled();
-  await database.transaction(async (tx) => {
+  await prisma.transaction(async (tx) => {
     for (let events = 0; events < 3; events += 1) await world.get(Feed).append(tx, event);
     expect(rang).not.toHaveBeenCalled();
   });

@@ -1,7 +1,6 @@
-import type { PoolClient } from 'pg';
 import { SeededRandom } from '../../simulator/seeded-random.js';
 import { Env } from '../../src/config/env.js';
-import { Database } from '../../src/database/database.js';
+import { PrismaService } from '../../src/database/prisma.service.js';
 import type { FeedEventResponse, FeedFilter, FeedPageResponse } from '../../src/feed/feed.dto.js';
 import { Feed } from '../../src/feed/feed.js';
 import { numberOf } from '../../src/feed/feed-cursor.js';
@@ -11,6 +10,7 @@ import { Problem } from '../../src/http/problem/problem.js';
 import { Retention } from '../../src/operations/retention.js';
 import { retentionRules } from '../../src/operations/retention-rules.js';
 import { ADMIN_KEY } from '../support/app.js';
+import { type OpenTransaction, openTransaction } from '../support/open-transaction.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
@@ -66,7 +66,7 @@ describe('a cursor', () => {
 
   test('is gone after the epoch was raised, and no two restores share an epoch', async () => {
     await append(3);
-    const raise = () => world.get(Database).transaction((tx) => world.get(Feed).raiseEpoch(tx));
+    const raise = () => world.get(PrismaService).transaction((tx) => world.get(Feed).raiseEpoch(tx));
     await raise();
     const { cursor, items } = await page('');
     expect(await problem('after=1-2')).toMatchObject({ status: 410, continueAfter: cursor.replace(/3$/, '0') });
@@ -185,7 +185,7 @@ test('any filter and limit give each match once and in order, or 410 after reten
   /** Every event that ever had a number. */
   const all = new Map<bigint, FeedEventResponse>();
   const readers: Reader[] = FILTERS.map((filter) => ({ filter, after: '0', start: 0n, got: [] }));
-  const open: PoolClient[] = [];
+  const open: OpenTransaction[] = [];
   let gone = 0;
 
   const remember = async () => {
@@ -227,30 +227,23 @@ test('any filter and limit give each match once and in order, or 410 after reten
     await world.sql(retention?.statement ?? '', [new Date(world.now().getTime() - days * 86_400_000)]);
   };
   const write = async () => {
-    const tx = await world.get(Database).pool.connect();
-    await tx.query('BEGIN');
+    const opened = await openTransaction(world.get(PrismaService));
     for (let events = 1 + random.below(4); events > 0; events -= 1) {
-      await feed.append(tx, { type: pick(TYPES), subject: `clients/${random.below(4)}`, data: {} });
+      await feed.append(opened.tx, { type: pick(TYPES), subject: `clients/${random.below(4)}`, data: {} });
     }
-    open.push(tx);
+    open.push(opened);
   };
-  const end = async (tx: PoolClient | undefined, how: 'COMMIT' | 'ROLLBACK') => {
-    await tx?.query(how);
-    tx?.release();
-  };
-
   try {
     for (let step = 0; step < STEPS; step += 1) {
       const chance = random.below(100);
       if (chance < 25 && open.length < 5) await write();
-      else if (chance < 50)
-        await end(open.splice(random.below(open.length), 1)[0], chance < 48 ? 'COMMIT' : 'ROLLBACK');
+      else if (chance < 50) await open.splice(random.below(open.length), 1)[0]?.[chance < 48 ? 'commit' : 'rollBack']();
       else if (chance < 52) await world.advance('20 d');
       else if (chance < 54) await remember().then(pruneAll);
       else await read(pick(readers));
     }
   } finally {
-    await Promise.all(open.map((tx) => end(tx, 'COMMIT')));
+    await Promise.all(open.map((each) => each.commit()));
   }
   for (const each of readers) {
     const { cursor } = await page('after=latest');

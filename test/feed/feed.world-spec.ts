@@ -1,9 +1,10 @@
-import type { PoolClient } from 'pg';
 import { SeededRandom } from '../../simulator/seeded-random.js';
+import { PrismaService, type Tx } from '../../src/database/prisma.service.js';
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import { Feed } from '../../src/feed/feed.js';
 import type { Page } from '../../src/http/request/page.js';
 import { backendPid, pidsBlockedBy } from '../support/databases.js';
+import { type OpenTransaction, openTransaction } from '../support/open-transaction.js';
 import { useWorld } from '../world/use-world.js';
 
 const SEED = Number(process.env.SEED);
@@ -83,27 +84,26 @@ describe('readers', () => {
         Array.from({ length: WRITERS }, async (_, writer) => ({
           writer,
           number: 0,
-          tx: await world.database.pool.connect(),
+          open: undefined as OpenTransaction | undefined,
         })),
       );
       const step = async () => {
         const writer = writers[random.below(writers.length)];
         if (!writer) return;
-        const { tx, number } = writer;
+        const { open, number } = writer;
         if (number > 0) {
           const isKept = random.fraction() > 0.1;
-          await tx.query(isKept ? 'COMMIT' : 'ROLLBACK');
+          await open?.[isKept ? 'commit' : 'rollBack']();
           if (isKept) committed.push(`${writer.writer}/${number}`);
         }
         writer.number += 1;
         if (writer.number > EVENTS_EACH) {
-          tx.release();
           writers.splice(writers.indexOf(writer), 1);
           return;
         }
-        await tx.query('BEGIN');
+        writer.open = await openTransaction(world.get(PrismaService));
         const data = { writer: writer.writer, number: writer.number };
-        await feed.append(tx, { type: 'person.synced', subject: 'clients/c', data });
+        await feed.append(writer.open.tx, { type: 'person.synced', subject: 'clients/c', data });
       };
 
       const streaming = way === 'stream' ? stream() : undefined;
@@ -126,23 +126,23 @@ describe('readers', () => {
 
   test('get each event once when one commits between two concurrent reads', async () => {
     const { pool } = world.database;
-    const [late, holder] = await Promise.all([pool.connect(), pool.connect()]);
+    const prisma = world.get(PrismaService);
+    const [late, holder] = await Promise.all([openTransaction(prisma), pool.connect()]);
     const holderPid = await backendPid(holder);
     const type = 'person.synced' as const;
-    const say = (tx: PoolClient, name: string) => world.get(Feed).append(tx, { type, subject: name, data: {} });
-    await say(holder, 'first');
-    await late.query('BEGIN');
-    await say(late, 'late');
-    await say(holder, 'last');
+    const say = (tx: Tx, name: string) => world.get(Feed).append(tx, { type, subject: name, data: {} });
+    await prisma.transaction((tx) => say(tx, 'first'));
+    await say(late.tx, 'late');
+    await prisma.transaction((tx) => say(tx, 'last'));
     await holder.query('BEGIN; SELECT FROM feed_events ORDER BY id DESC LIMIT 1 FOR UPDATE');
     const blocked = (pid: number) => () => pidsBlockedBy(pool, pid).then(([first]) => first);
     const one = readPage('');
     const onePid = await world.eventually('the first reader waits', blocked(holderPid));
-    await late.query('COMMIT');
+    await late.commit();
     const two = readPage('');
     await world.eventually('the second reader waits', blocked(onePid));
     await holder.query('COMMIT');
-    for (const client of [late, holder]) client.release();
+    holder.release();
     const read = (await one).items.map(({ subject, cursor }) => `${cursor} ${subject}`);
     // The first reader may read after the second one has numbered the late event.
     expect(read.slice(0, 2)).toEqual(['1-1 first', '1-2 last']);

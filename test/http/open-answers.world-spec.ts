@@ -1,6 +1,6 @@
 import { StreamedAnswers } from '../../src/access/guard/streamed-answers.js';
 import type { NewApiKeyResponse } from '../../src/access/keys/api-keys.dto.js';
-import { Database } from '../../src/database/database.js';
+import { PrismaService } from '../../src/database/prisma.service.js';
 import { Feed } from '../../src/feed/feed.js';
 import { FeedStream } from '../../src/feed/feed-stream.js';
 import { nextCall } from '../world/next-call.js';
@@ -65,7 +65,9 @@ const ENDS: [string, () => Promise<Caller>][] = [
 ];
 
 const tell = (subject: string) =>
-  world.get(Database).transaction((tx) => world.get(Feed).append(tx, { type: 'person.synced', subject, data: {} }));
+  world
+    .get(PrismaService)
+    .transaction((tx) => world.get(Feed).append(tx, { type: 'person.synced', subject, data: {} }));
 
 /** Opens a stream of events, and receives it until it ends. */
 async function openStream(headers: Record<string, string>) {

@@ -5,6 +5,7 @@ import { type ImportFile, sumOfOutcomes } from '../../harness/service.js';
 import { SeededRandom } from '../../simulator/seeded-random.js';
 import { propertyRuns } from '../../src/config/property-runs.spec-support.js';
 import { Database } from '../../src/database/database.js';
+import { PrismaService } from '../../src/database/prisma.service.js';
 import type { Page } from '../../src/http/request/page.js';
 import { Idempotency } from '../../src/idempotency/idempotency.js';
 import type { ImportResponse } from '../../src/imports/api/import-view.js';
@@ -123,7 +124,7 @@ describe('an upload', () => {
   });
 
   test('gets 503 while as many as the limit are open, and is accepted once a place is free', async () => {
-    const { uploads } = world.get(Database).shares;
+    const { uploads } = world.get(PrismaService).shares;
     const slow = Array.from({ length: uploads }, () => begin('text/csv', HEAD));
     await areOpen(uploads);
     const send = () => upload('kind=providers', 'text/csv', `${HEAD}${providerLine('p-late')}\n`);

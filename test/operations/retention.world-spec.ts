@@ -4,6 +4,7 @@ import { Audit } from '../../src/audit/audit.js';
 import { Clock } from '../../src/config/clock.js';
 import { Env } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
+import { PrismaService } from '../../src/database/prisma.service.js';
 import { FeedReader } from '../../src/feed/feed-reader.js';
 import { Retention } from '../../src/operations/retention.js';
 import { Poller } from '../../src/queue/notifier/poller.js';
@@ -20,7 +21,7 @@ const count = async (from: string) => (await sql(`SELECT 1 FROM ${from}`)).lengt
 function drop(settings: Partial<Env> = {}): Promise<Record<string, number>> {
   const env = Object.assign(new Env(), { RETENTION_DAYS: 90 }, settings);
   const [database, clock, poller, audit] = [world.get(Database), world.get(Clock), world.get(Poller), world.get(Audit)];
-  return new Retention(database, env, clock, poller, audit, world.get(FeedReader)).dropOld();
+  return new Retention(world.get(PrismaService), database, env, clock, poller, audit, world.get(FeedReader)).dropOld();
 }
 
 describe('retention after 100 days', () => {

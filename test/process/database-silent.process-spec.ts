@@ -4,7 +4,9 @@ import type { Service } from '../../harness/service.js';
 import { KEEP_ALIVE_ENDS_MS, startProxyOf, type TcpProxy } from '../../harness/tcp-proxy.js';
 import { until } from '../../harness/until.js';
 import { connectionShares } from '../../src/database/connect/connection-shares.js';
+import { newPool } from '../../src/database/connect/pools.js';
 import { Database } from '../../src/database/database.js';
+import { PrismaService } from '../../src/database/prisma.service.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { signWebhook } from '../../src/platform/webhook-signature.js';
 import { WEBHOOK_SECRET } from '../support/app.js';
@@ -52,12 +54,26 @@ describe('a connection', () => {
   test('fails within seconds if it falls silent before its first statement is answered', async () => {
     const home = await freshDatabase();
     const proxy = await silentAtFirst(home);
-    const database = new Database(proxy.url, SHARES);
+    const prisma = new PrismaService(proxy.url, SHARES);
+    const database = new Database(prisma);
     const began = performance.now();
     await expect(database.transaction((tx) => tx.query('SELECT 1'), 'bulk')).rejects.toThrow('timeout');
     expect(performance.now() - began).toBeLessThan(30_000);
-    await database.onApplicationShutdown();
+    await prisma.onApplicationShutdown();
     await proxy.close();
+    await home.drop();
+  });
+
+  test('whose answer is overdue is not used again', async () => {
+    const home = await freshDatabase();
+    const connection = { connectionString: home.url, application_name: 'overdue' };
+    const pool = newPool({ ...connection, query_timeout: 100, max: 1 });
+    const client = await pool.connect();
+    await expect(client.query('SELECT pg_sleep(2)')).rejects.toThrow('Query read timeout');
+    await expect(client.query('ROLLBACK')).rejects.toThrow('Client was closed');
+    client.release();
+    expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    await pool.end();
     await home.drop();
   });
 });

@@ -2,6 +2,7 @@ import { ManualHeartbeat } from '../../harness/world/world-queue.js';
 import { Clock } from '../../src/config/clock.js';
 import type { Env } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
+import { PrismaService } from '../../src/database/prisma.service.js';
 import { DueRows, type DueTable } from '../../src/due-rows/due-rows.js';
 import type { WorkerProcess } from '../../src/processes/worker-process.js';
 import { useWorld } from '../world/use-world.js';
@@ -41,7 +42,7 @@ afterAll(() => world.sql('DROP TABLE errands'));
 async function newPeer(table: Partial<DueTable> = {}): Promise<Peer> {
   const env = { hasRole: () => true } as unknown as Env;
   const database = world.get(Database);
-  const process = new ManualHeartbeat(env, world.get(Clock), database);
+  const process = new ManualHeartbeat(env, world.get(Clock), world.get(PrismaService));
   await process.onModuleInit();
   const peer = {
     rows: new DueRows<Errand>({ ...TABLE, ...table }, database, process),

@@ -1,11 +1,10 @@
 import type { Type } from '@nestjs/common';
-import type { PoolClient } from 'pg';
 import { request } from '../../harness/world/request.js';
 import { ADMIN_KEY, FINGERPRINT_KEYS } from '../../harness/world/settings.js';
 import type { WorldService } from '../../harness/world/world-service.js';
 import { createSession } from '../../simulator/sessions/session-routes.js';
 import { beginRegeneration, takeStep } from '../../simulator/sessions/session-run.js';
-import { Database } from '../../src/database/database.js';
+import { PrismaService, type Tx } from '../../src/database/prisma.service.js';
 import { Idempotency } from '../../src/idempotency/idempotency.js';
 import { ProfileSeal } from '../../src/people/model/profile.js';
 import { DependentsRepository } from '../../src/people/store/dependents.repository.js';
@@ -73,7 +72,7 @@ describe('two processes whose first keys differ', () => {
         return row?.id ?? '';
       }),
     );
-    const claim = (service: WorldService | undefined, id: string, tx: PoolClient) => {
+    const claim = (service: WorldService | undefined, id: string, tx: Tx) => {
       const fingerprints = of(service, ProfileSeal).emailFingerprints('shared@example.org');
       return of(service, DependentsRepository).claimEmails(tx, [{ id, fingerprints }]);
     };
@@ -82,9 +81,9 @@ describe('two processes whose first keys differ', () => {
       [other, undefined],
     ]) {
       let blocked: Promise<unknown> | undefined;
-      await of(first, Database).transaction(async (tx) => {
+      await of(first, PrismaService).transaction(async (tx) => {
         expect(await claim(first, people[0] ?? '', tx)).toMatchObject([{ holderId: people[0] }]);
-        blocked = of(second, Database).transaction((later) => claim(second, people[1] ?? '', later));
+        blocked = of(second, PrismaService).transaction((later) => claim(second, people[1] ?? '', later));
         await world.eventually('the second claim waits', async () => {
           const [waiting] = await world.sql('SELECT 1 FROM pg_locks WHERE NOT granted');
           return waiting;

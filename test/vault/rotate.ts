@@ -1,6 +1,7 @@
 import { AUDIT_KEYS, DATA_KEYS, FINGERPRINT_KEYS } from '../../harness/world/settings.js';
 import type { World } from '../../harness/world/world.js';
 import { type RotationKind, rotateOn } from '../../src/cli/data/rotate-keys.js';
+import { withPrisma } from '../../src/database/with-prisma.js';
 import { parseKeys } from '../../src/vault/keys.js';
 
 /** A key setting of one key. */
@@ -19,7 +20,7 @@ export async function rotate(world: World, kind: RotationKind, settings: Partial
   };
   const client = await world.database.pool.connect();
   try {
-    return await rotateOn(client, kind, keys);
+    return await withPrisma(world.database.url, (prisma) => rotateOn(client, prisma, kind, keys));
   } finally {
     client.release(true); // a rotation changes settings of its connection
   }

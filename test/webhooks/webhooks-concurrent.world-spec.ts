@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import { PrismaService, type Tx } from '../../src/database/prisma.service.js';
 import { DueLoopDeps } from '../../src/due-rows/due-loop.js';
 import { Metrics } from '../../src/monitoring/metrics.js';
 import { Contract } from '../../src/platform/contract/contract.js';
@@ -11,10 +11,10 @@ import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
 
-type Script = (session: string, tx: pg.PoolClient) => Promise<Handled>;
+type Script = (session: string, tx: Tx) => Promise<Handled>;
 
 function handleBy(script: Script): void {
-  const handle = (event: InboxEvent, tx: pg.PoolClient) => script(sessionOf(event), tx);
+  const handle = (event: InboxEvent, tx: Tx) => script(sessionOf(event), tx);
   jest.spyOn(world.get(EventHandlers), 'of').mockReturnValue({ handle });
 }
 
@@ -30,10 +30,17 @@ const received = { state: 'received', attempts: 0, takes: 1 };
 
 /** The inbox worker of another process. */
 const newWorker = () =>
-  new InboxLoop(world.get(InboxRepository), world.get(EventHandlers), world.get(Vault), Contract.of({}), {
-    ...world.get(DueLoopDeps),
-    metrics: new Metrics(),
-  });
+  new InboxLoop(
+    world.get(PrismaService),
+    world.get(InboxRepository),
+    world.get(EventHandlers),
+    world.get(Vault),
+    Contract.of({}),
+    {
+      ...world.get(DueLoopDeps),
+      metrics: new Metrics(),
+    },
+  );
 
 /** Deliveries whose handler does not return until the test ends: to other workers, its process was killed. */
 describe('a killed worker', () => {
@@ -149,7 +156,8 @@ test('two workers process the events of the same sessions without failed attempt
 test('a batch commits after a second, so that others do not wait long for its locks', async () => {
   const transactions = new Set<unknown>();
   handleBy(async (_session, tx) => {
-    transactions.add((await tx.query('SELECT pg_current_xact_id()::text AS id')).rows[0]?.id);
+    const [row] = await tx.$queryRaw<{ id: string }[]>`SELECT pg_current_xact_id()::text AS id`;
+    transactions.add(row?.id);
     await world.advance('1100 ms');
     return 'processed';
   });

@@ -1,5 +1,5 @@
-import type pg from 'pg';
 import { Database } from '../../src/database/database.js';
+import { type Tx } from '../../src/database/prisma.service.js';
 import { Metrics } from '../../src/monitoring/metrics.js';
 import { Decisions } from '../../src/operations/overview/decisions.js';
 import type { ReplayResponse } from '../../src/webhooks/admin/deliveries.dto.js';
@@ -23,8 +23,8 @@ const world = useWorld();
 const handler = {
   seen: [] as InboxEvent[],
   commits: 0,
-  script: async (_event: InboxEvent, _tx: pg.PoolClient): Promise<Handled> => 'processed',
-  handle(event: InboxEvent, tx: pg.PoolClient) {
+  script: async (_event: InboxEvent, _tx: Tx): Promise<Handled> => 'processed',
+  handle(event: InboxEvent, tx: Tx) {
     this.seen.push(event);
     return this.script(event, tx);
   },
@@ -46,9 +46,9 @@ beforeEach(async () => {
   await world.sql('TRUNCATE noted');
   Object.assign(handler, { seen: [], commits: 0 });
   handler.script = async (event, tx) => {
-    await tx.query(`INSERT INTO noted VALUES ($1, 1) ON CONFLICT (session) DO UPDATE SET times = noted.times + 1`, [
-      sessionOf(event),
-    ]);
+    const session = sessionOf(event);
+    await tx.$executeRaw`
+      INSERT INTO noted VALUES (${session}, 1) ON CONFLICT (session) DO UPDATE SET times = noted.times + 1`;
     return 'processed';
   };
 });
@@ -261,8 +261,8 @@ test('a poisoned delivery is retried until it is dead, and never blocks its batc
 test('a delivery that breaks the commit or the connection fails alone', async () => {
   const note = handler.script;
   handler.script = async (event, tx) => {
-    if (sessionOf(event) === 'at-commit') await tx.query('INSERT INTO late VALUES (1)');
-    if (sessionOf(event) === 'kills') await tx.query('SELECT pg_terminate_backend(pg_backend_pid())');
+    if (sessionOf(event) === 'at-commit') await tx.$executeRaw`INSERT INTO late VALUES (1)`;
+    if (sessionOf(event) === 'kills') await tx.$queryRaw`SELECT pg_terminate_backend(pg_backend_pid())`;
     return note(event, tx);
   };
   const sessions = ['a', 'at-commit', 'b', 'kills', 'c'];

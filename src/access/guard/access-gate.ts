@@ -15,10 +15,10 @@ import type { Scope } from '../identity/scope.js';
 import { type AccessRequirement, neededScopes, type Principal } from '../identity/scopes.js';
 import { requireStepUp } from '../identity/step-up.js';
 import { unauthenticated } from '../identity/unauthenticated.js';
-import { ApiKeys } from '../keys/api-keys.js';
+import { ApiKeysService } from '../keys/api-keys.service.js';
 import { bearerToken, hashOf } from '../keys/key-format.js';
 import { KnownKeys } from '../keys/known-keys.js';
-import { BrowserSessions, refuseForged } from '../sign-in/browser-sessions.js';
+import { BrowserSessionsService, refuseForged } from '../sign-in/browser-sessions.service.js';
 import { sessionToken, signedOut } from '../sign-in/session-cookie.js';
 import { describeAccess } from './openapi-access.js';
 
@@ -32,8 +32,8 @@ export class AccessGate extends RequestGate {
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
     private readonly reflector: Reflector,
-    private readonly keys: ApiKeys,
-    private readonly sessions: BrowserSessions,
+    private readonly keys: ApiKeysService,
+    private readonly sessions: BrowserSessionsService,
     private readonly audit: Audit,
     private readonly known: KnownKeys,
     private readonly env: Env,

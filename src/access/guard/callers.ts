@@ -1,16 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import type { Principal } from '../identity/scopes.js';
 import { unauthenticated } from '../identity/unauthenticated.js';
-import { ApiKeys } from '../keys/api-keys.js';
-import { BrowserSessions } from '../sign-in/browser-sessions.js';
+import { ApiKeysService } from '../keys/api-keys.service.js';
+import { BrowserSessionsService } from '../sign-in/browser-sessions.service.js';
 import { signedOut } from '../sign-in/session-cookie.js';
 
 /** Callers whose answers come later than their requests, or take long. */
 @Injectable()
 export class Callers {
   constructor(
-    private readonly keys: ApiKeys,
-    private readonly sessions: BrowserSessions,
+    private readonly keys: ApiKeysService,
+    private readonly sessions: BrowserSessionsService,
   ) {}
 
   /** The callers whose key and session have not ended in any process. */

@@ -33,8 +33,6 @@ export function neededScopes(reflector: Reflector, handler: Decorated, controlle
 
 interface BrowserSession {
   readonly id: string;
-  /** The hash of its token. */
-  readonly hash: Buffer;
   readonly endsAt: Date;
   readonly authenticatedAt: Date | null;
   /** True if the last sign-in, or step-up, is recent enough for handlers with `@StepUp()`. */

@@ -5,13 +5,13 @@ import { UuidParam } from '../../http/request/uuid-param.js';
 import { Caller, type Principal, Scopes } from '../identity/scopes.js';
 import { StepUp } from '../identity/step-up.js';
 import { ApiKeyPageResponse, NewApiKeyRequest, NewApiKeyResponse, RotateApiKeyRequest } from './api-keys.dto.js';
-import { ApiKeys } from './api-keys.js';
+import { ApiKeysService } from './api-keys.service.js';
 
 @ApiTags('access')
 @Scopes('admin')
 @Controller('v1/api-keys')
 export class ApiKeysController {
-  constructor(private readonly keys: ApiKeys) {}
+  constructor(private readonly keys: ApiKeysService) {}
 
   /** Create a key, which is shown only once */
   @Post()

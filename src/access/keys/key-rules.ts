@@ -20,6 +20,10 @@ export function isKeyName(value: unknown): boolean {
 
 export type KeyWarning = 'altered' | 'expires-soon' | 'unused';
 
+/** True until a key is revoked or expires. */
+export const isAlive = (key: Record<'expiresAt' | 'revokedAt', Date | null>, now: Date): boolean =>
+  key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now);
+
 /** Lists the warnings about a key. If a key has ended, or a successor replaces it, only its MAC is checked. */
 export function warningsOf(
   key: Record<'expiresAt' | 'revokedAt' | 'lastUsedAt', Date | null> & { createdAt: Date; rotatedTo: string | null },
@@ -27,8 +31,8 @@ export function warningsOf(
   now: Date,
 ): KeyWarning[] {
   const altered: KeyWarning[] = isGenuine ? [] : ['altered'];
+  if (!isAlive(key, now) || key.rotatedTo !== null) return altered;
   const left = key.expiresAt ? key.expiresAt.getTime() - now.getTime() : Number.POSITIVE_INFINITY;
-  if (key.revokedAt || left <= 0 || key.rotatedTo !== null) return altered;
   const lifetime = (key.expiresAt?.getTime() ?? 0) - key.createdAt.getTime();
   const isEnding = left <= EXPIRES_SOON_MS && lifetime > 2 * EXPIRES_SOON_MS;
   const isUnused = now.getTime() - (key.lastUsedAt ?? key.createdAt).getTime() >= UNUSED_MS;

@@ -1,17 +1,12 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { failureCode } from '../../errors/error-trace.js';
 import { hashOf } from './key-format.js';
 
 /** How long a key or session that another process created may count as unknown. */
 const RELOAD_MS = 5_000;
-
-const HASHES = `
-  SELECT encode(hash, 'hex') AS hash FROM api_keys
-  WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())
-  UNION ALL SELECT encode(token_hash, 'hex') FROM browser_sessions WHERE ends_at > clock_timestamp()`;
 
 /**
  * The hashes of the keys and browser sessions that are probably valid, in memory. They decide only how a request is
@@ -30,7 +25,7 @@ export class KnownKeys implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
     { adminKey }: Env,
     private readonly clock: Clock,
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
   ) {
     this.admin = adminKey && hashOf(adminKey).toString('hex');
   }
@@ -68,7 +63,10 @@ export class KnownKeys implements OnApplicationBootstrap, OnModuleDestroy {
     const recent = new Set<string>();
     this.recent = recent;
     try {
-      const { rows } = await this.database.pool.query<{ hash: string }>(HASHES);
+      const rows = await this.prisma.$queryRaw<{ hash: string }[]>`
+        SELECT encode(hash, 'hex') AS hash FROM api_keys
+        WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())
+        UNION ALL SELECT encode(token_hash, 'hex') FROM browser_sessions WHERE ends_at > clock_timestamp()`;
       this.hashes = new Set([...rows.map(({ hash }) => hash), ...recent]);
     } catch (error) {
       this.log.warn(`the valid keys could not be reloaded, so new ones are limited by address: ${failureCode(error)}`);

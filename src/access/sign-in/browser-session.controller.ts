@@ -9,7 +9,7 @@ import { UuidParam } from '../../http/request/uuid-param.js';
 import { Caller, type Principal, Scopes } from '../identity/scopes.js';
 import { bearerToken } from '../keys/key-format.js';
 import { BrowserSessionResponse, ListedSessionPageResponse, StepUpRequest } from './browser-session.dto.js';
-import { BrowserSessions, noSession } from './browser-sessions.js';
+import { BrowserSessionsService, noSession } from './browser-sessions.service.js';
 import { csrfTokenOf, sessionCookie, sessionToken } from './session-cookie.js';
 
 /** Browsers that are signed in to the console. */
@@ -18,7 +18,7 @@ import { csrfTokenOf, sessionCookie, sessionToken } from './session-cookie.js';
 @Controller('v1')
 export class BrowserSessionController {
   constructor(
-    private readonly sessions: BrowserSessions,
+    private readonly sessions: BrowserSessionsService,
     private readonly env: Env,
   ) {}
 

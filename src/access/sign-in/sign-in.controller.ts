@@ -6,7 +6,7 @@ import { recordOf } from '../../audit/audit-record.js';
 import { Env } from '../../config/env.js';
 import { Public } from '../identity/scopes.js';
 import { SignInMethodsResponse } from './browser-session.dto.js';
-import { BrowserSessions } from './browser-sessions.js';
+import { BrowserSessionsService } from './browser-sessions.service.js';
 import { OpenIdConnect, SignInRefused } from './openid-connect.js';
 import { pendingCookie, sessionCookie, sessionToken } from './session-cookie.js';
 
@@ -20,7 +20,7 @@ import { pendingCookie, sessionCookie, sessionToken } from './session-cookie.js'
 export class SignInController {
   constructor(
     private readonly oidc: OpenIdConnect,
-    private readonly sessions: BrowserSessions,
+    private readonly sessions: BrowserSessionsService,
     private readonly audit: Audit,
     private readonly env: Env,
   ) {}

@@ -1,13 +1,12 @@
 import 'reflect-metadata';
 import { readFile } from 'node:fs/promises';
-import { rowsWithoutMac } from '../../access/guard/grants-health.js';
 import type { ChainFault } from '../../audit/chain.js';
 import { MAX_FAULTS, type Verification, verifyLog } from '../../audit/verify-log.js';
 import { KeyedHashes } from '../../vault/keyed-hashes.js';
 import { Macs } from '../../vault/macs.js';
 import { CliFault } from '../api/cli-fault.js';
 import { counted } from '../output/print.js';
-import { ALL_GRANTS } from './all-grants.js';
+import { rowsWithoutMac } from './all-grants.js';
 import { withServiceData } from './service-data.js';
 
 /** A link's number and the MAC of an HMAC-SHA-256 that names its key. */
@@ -20,7 +19,7 @@ export async function verify({ heads, json }: { heads?: string; json?: boolean }
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const macs = new Macs(new KeyedHashes(keys.AUDIT_KEYS));
     const verified = await verifyLog(client, macs, given);
-    for (const { table, id } of await rowsWithoutMac(client, macs, ALL_GRANTS))
+    for (const { table, id } of await rowsWithoutMac(client, macs))
       verified.faults.push({ grant: `${table} ${id}`, fault: 'unsigned' });
     return verified;
   });

@@ -17,7 +17,7 @@ import type { SecretKey } from '../../vault/keys.js';
 import { Macs } from '../../vault/macs.js';
 import type { ColumnKeys, RotationUse, UnreadableRow } from '../../vault/rotation.js';
 import { CliFault } from '../api/cli-fault.js';
-import { ALL_GRANTS } from './all-grants.js';
+import { ALL_GRANTS, renewMacs } from './all-grants.js';
 
 const LINKS_PER_QUERY = 50;
 
@@ -81,7 +81,7 @@ export class AuditRotation {
     for (let pass = 1; ; pass += 1) {
       await this.renewCuts(use);
       await this.renewLinks(use);
-      for (const grants of ALL_GRANTS) use.onProgress(await grants.renewMacs(this.sql, this.macs));
+      for (const grants of ALL_GRANTS) use.onProgress(await renewMacs(this.sql, this.macs, grants));
       const stale = (await this.count()).filter(
         ({ table, stale }) => stale > 0 && /^audit_(links|entries)/.test(table),
       );

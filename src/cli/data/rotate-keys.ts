@@ -4,7 +4,7 @@ import { Random } from '../../config/random.js';
 import { countFingerprints } from '../../operations/fingerprint-columns.js';
 import { rotateFingerprints } from '../../operations/fingerprint-rotation.js';
 import { Fingerprints } from '../../vault/fingerprints.js';
-import { forgetKeys, keyFaults, registerKeys, type ServiceKeys } from '../../vault/key-uses.js';
+import { forgetKeys, type KeyUses, keyFaults, registerKeys, type ServiceKeys } from '../../vault/key-uses.js';
 import type { KeySetting } from '../../vault/keys.js';
 import { type ColumnKeys, countKeys, type RotationUse, rotate, type UnreadableRow } from '../../vault/rotation.js';
 import { Vault } from '../../vault/vault.js';
@@ -78,21 +78,25 @@ export type RotationKind = keyof typeof ROTATIONS;
 export async function rotateKeys(kind: RotationKind, { dryRun = false, json = false }: RotationOptions): Promise<void> {
   const live = new LiveLine(json ? process.stderr : process.stdout);
   const role = kind === 'audit' ? 'owner' : 'service';
-  const report = await withServiceData((client, keys) => rotateOn(client, kind, keys, dryRun, live), role);
+  const report = await withServiceData(
+    (client, keys, prisma) => rotateOn(client, prisma, kind, keys, dryRun, live),
+    role,
+  );
   console.log(json ? JSON.stringify(report, null, 2) : inWords(report, dryRun));
   process.exitCode = report.left > 0 || report.unreadable.length > 0 ? 2 : 0;
 }
 
-/** Rotates on a dedicated connection. @param live shows the progress */
+/** Rotates on a dedicated connection. @param uses of the same database @param live shows the progress */
 export async function rotateOn(
   client: Sql,
+  uses: KeyUses,
   kind: RotationKind,
   keys: ServiceKeys,
   dryRun = false,
   live?: LiveLine,
 ): Promise<RotationReport> {
-  if (!(await keyFaults(client, keys))) throw new CliFault('The database is empty. Start the service once.');
-  await registerKeys(client, keys);
+  if (!(await keyFaults(uses, keys))) throw new CliFault('The database is empty. Start the service once.');
+  await registerKeys(uses, keys);
   const { setting, count, run } = ROTATIONS[kind](client, keys);
   const unreadable: UnreadableRow[] = [];
   if (!dryRun) {
@@ -110,7 +114,7 @@ export async function rotateOn(
   }
   const report = reportOf(setting, keys, await count(), unreadable);
   const droppable = report.keys.flatMap(({ key, droppable }) => (droppable ? key : []));
-  if (!dryRun) await forgetKeys(client, setting, droppable);
+  if (!dryRun) await forgetKeys(uses, setting, droppable);
   return report;
 }
 

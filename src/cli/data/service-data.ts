@@ -1,6 +1,8 @@
 import type { Client } from 'pg';
 import { withConnectHint } from '../../database/connect/connect-fault.js';
 import { withClient } from '../../database/connect/session.js';
+import type { PrismaService } from '../../database/prisma.service.js';
+import { withPrisma } from '../../database/with-prisma.js';
 import type { ServiceKeys } from '../../vault/key-uses.js';
 import { parseAllKeys } from '../../vault/keys.js';
 import { serviceSettings } from '../api/service-settings.js';
@@ -12,7 +14,7 @@ import { serviceSettings } from '../api/service-settings.js';
  * @throws {Error} one sentence, if the database cannot be reached
  */
 export async function withServiceData<T>(
-  work: (client: Client, keys: ServiceKeys) => Promise<T>,
+  work: (client: Client, keys: ServiceKeys, prisma: PrismaService) => Promise<T>,
   role: 'service' | 'owner' = 'service',
 ): Promise<T> {
   const { env, demo } = serviceSettings();
@@ -21,9 +23,7 @@ export async function withServiceData<T>(
   const ofDemo = demo ? " (this clone's demo, because this environment has no settings of a service)" : '';
   console.error(`Database: ${host}${pathname}${ofDemo}`);
   const keys = parseAllKeys(env);
-  if (role === 'owner' && ownerUrl !== undefined)
-    return withConnectHint('DATABASE_OWNER_URL', () => withClient(ownerUrl, (client) => work(client, keys)));
-  return withConnectHint(demo ? 'that npm run demo or npm run dev still runs' : 'DATABASE_URL', () =>
-    withClient(url, (client) => work(client, keys)),
-  );
+  const on = (url: string) => withClient(url, (client) => withPrisma(url, (prisma) => work(client, keys, prisma)));
+  if (role === 'owner' && ownerUrl !== undefined) return withConnectHint('DATABASE_OWNER_URL', () => on(ownerUrl));
+  return withConnectHint(demo ? 'that npm run demo or npm run dev still runs' : 'DATABASE_URL', () => on(url));
 }

@@ -9,6 +9,7 @@ import {
   mayMigrate,
   UNPROTECTED_AUDIT_LOG,
 } from '../../database/runtime-role.js';
+import { withPrisma } from '../../database/with-prisma.js';
 import { codeOf } from '../../errors/error-code.js';
 import { creationFault, databaseFault, readDatabaseFacts } from '../../operations/start/database-faults.js';
 import { keyFaults } from '../../vault/key-uses.js';
@@ -64,7 +65,7 @@ const NAME_OWNER = 'Name the role that owns the tables: SELECT tableowner FROM p
 /** Checks that all keys that stored data needs are set. */
 export async function keysFinding(url: string, env: Env): Promise<Finding> {
   const keys = parseAllKeys(env);
-  const faults = await withClient(url, (client) => keyFaults(client, keys)).catch(() => 'unread' as const);
+  const faults = await withPrisma(url, (prisma) => keyFaults(prisma, keys)).catch(() => 'unread' as const);
   if (faults === 'unread') return unknown('not checked: the database cannot be read');
   const given = KEY_SETTINGS.map((name) => `${keys[name].length} in ${name}`).join(', ');
   if (!faults) return ok(`${given}; no stored data needs them yet`);

@@ -1,6 +1,22 @@
 import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import { sessionConfig } from './session.js';
+import { TimedClient } from './timed-client.js';
+
+/** How long a request waits for a free connection before it fails. */
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** PostgreSQL's timeouts of statements and idle transactions, for all that is not about many rows. */
+export const USUAL = { statementMs: 10_000, idleMs: 10_000 };
+
+/** How long after its timeout a statement without an answer shows that the connection is lost, as after a failover. */
+const SILENT_AFTER_MS = 2_000;
+
+/** Timeout for the answer to a usual statement. */
+export const ANSWER_TIMEOUT_MS = USUAL.statementMs + SILENT_AFTER_MS;
+
+/** Idle time before the first TCP keep-alive probe. */
+const KEEP_ALIVE_MS = 5_000;
 
 /** SQLSTATE of a server that rejects a write, because it is no longer the primary. */
 const DEMOTED = '25006';
@@ -33,7 +49,7 @@ export function newPool(
     statement_timeout: String(statement_timeout),
     idle_in_transaction_session_timeout: String(idle_in_transaction_session_timeout),
   };
-  const pool = new pg.Pool({ keepAlive: true, ...config, ...sessionConfig(url, all) });
+  const pool = new pg.Pool({ Client: TimedClient, keepAlive: true, ...config, ...sessionConfig(url, all) });
   let quietUntilMs = 0;
   pool.on('error', ({ message }) => {
     if (pool.ending || performance.now() < quietUntilMs) return;
@@ -76,4 +92,21 @@ export async function keepOpen(pool: pg.Pool): Promise<void> {
   };
   const timer = setInterval(() => (pool.ending ? clearInterval(timer) : void open()), REOPEN_MS).unref();
   await open();
+}
+
+/** A pool of a process. @param statementMs of a statement @param idleMs of an idle transaction, whose locks end then */
+export function poolOf(
+  url: string,
+  { statementMs, idleMs, ...sizes }: pg.PoolConfig & { statementMs: number; idleMs: number },
+): pg.Pool {
+  return newPool({
+    ...sizes,
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: statementMs + SILENT_AFTER_MS,
+    statement_timeout: statementMs,
+    idle_in_transaction_session_timeout: idleMs,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    application_name: 'notebridge',
+  });
 }

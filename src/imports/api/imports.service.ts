@@ -5,6 +5,7 @@ import { KEEP_ALIVE_MS, type SentTogether } from '../../access/guard/event-strea
 import { Audit } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import { pollUntil } from '../../database/poll-until.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { openBlocks } from '../../people/model/circuit-breaker.js';
@@ -35,6 +36,7 @@ const ENDED: readonly ImportState[] = ['completed', 'cancelled', 'failed'];
 @Injectable()
 export class ImportsService {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly database: Database,
     private readonly imports: ImportsRepository,
     private readonly outcomes: OutcomesRepository,
@@ -138,7 +140,7 @@ export class ImportsService {
       const record = this.known(await this.imports.lock(tx, id));
       if (!from.includes(record.state)) throw wrongState(record.state, from);
       const outcome = await work(tx, record);
-      await this.audit.store(tx, typeof outcome === 'string' ? outcome : 'ok');
+      await this.audit.store(await this.prisma.in(tx), typeof outcome === 'string' ? outcome : 'ok');
     }, 'bulk');
     this.notifier.notify(IMPORT_QUEUE);
     this.notifier.notify(USER_MANAGEMENT_QUEUE);

@@ -63,7 +63,7 @@ export class ImportsRepository {
       OR: [{ createdAt: { lt: before.createdAt } }, { createdAt: before.createdAt, id: { lt: before.id } }],
     };
     const orderBy = [{ createdAt: 'desc' as const }, { id: 'desc' as const }];
-    return (await this.prisma.import.findMany({ where: older, orderBy, take })) as ImportRecord[];
+    return (await this.prisma.import.findMany({ where: older ?? {}, orderBy, take })) as ImportRecord[];
   }
 
   /** The newest file of each kind in the imports that were applied before this one was opened. */
@@ -199,7 +199,11 @@ export class ImportsRepository {
   async finish(tx: PoolClient, { id, state }: ImportRecord, totals: ImportTotals): Promise<void> {
     const final = state === 'cancelled' || state === 'failed' ? state : 'completed';
     await update(tx, id, 'state = $2, totals = $3, finished_at = clock_timestamp()', 'true', final, totals);
-    await this.feed.append(tx, { type: 'import.finished', subject: `imports/${id}`, data: { id, state: final } });
+    await this.feed.append(await this.prisma.in(tx), {
+      type: 'import.finished',
+      subject: `imports/${id}`,
+      data: { id, state: final },
+    });
   }
 
   private seal(id: string, files: readonly ImportFile[]): Buffer {

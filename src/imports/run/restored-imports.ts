@@ -15,8 +15,9 @@ export class RestoredImports {
   ) {
     restores.register({
       released: async (tx, restoredAt) => {
-        const mark = `UPDATE imports SET restored = true WHERE state NOT IN ('completed', 'cancelled', 'failed')`;
-        if (restoredAt) await tx.query(mark);
+        if (!restoredAt) return;
+        const where = { state: { notIn: ['completed' as const, 'cancelled' as const, 'failed' as const] } };
+        await tx.import.updateMany({ where, data: { restored: true } });
       },
     });
   }

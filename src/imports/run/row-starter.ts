@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { PrismaService } from '../../database/prisma.service.js';
 import type { PersonKind } from '../../people/model/person.js';
 import { ProfileSeal } from '../../people/model/profile.js';
 import { applyLink } from '../../people/model/resolve-rule.js';
@@ -65,6 +66,7 @@ interface DesiredPerson extends Row {
 @Injectable()
 export class RowStarter {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly people: PeopleRepository,
     private readonly dependents: DependentsRepository,
     private readonly users: PlatformUsersRepository,
@@ -238,7 +240,7 @@ export class RowStarter {
         ? { id, fingerprints: this.seal.emailFingerprints(email) }
         : [],
     );
-    if (claiming.length > 0) await this.dependents.claimEmails(tx, claiming);
+    if (claiming.length > 0) await this.dependents.claimEmails(await this.prisma.in(tx), claiming);
   }
 
   private async replaceLists(tx: PoolClient, desired: readonly DesiredPerson[]): Promise<void> {

@@ -1,6 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import type { PersonKind } from '../../people/model/person.js';
 import { type PersonKey, ProfileSeal } from '../../people/model/profile.js';
 import { UpcomingPeople, type UpcomingPerson, type UpcomingSource } from '../../people/store/upcoming-people.js';
@@ -39,6 +40,7 @@ const COLUMNS = `r.import_id AS "importId", r.row_no AS "rowNo", r.kind, r.exter
 @Injectable()
 export class UpcomingRows implements UpcomingSource, OnModuleInit {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly database: Database,
     private readonly starter: RowStarter,
     private readonly erasure: ImportErasure,
@@ -115,7 +117,7 @@ export class UpcomingRows implements UpcomingSource, OnModuleInit {
          ON CONFLICT (kind, external_id) DO UPDATE SET deleted_at = clock_timestamp()`,
         [kind, externalId, OPEN_UPLOAD_LOCK],
       );
-      await this.erasure.erase(tx, { kind, externalIds: [externalId], emails: [] });
+      await this.erasure.erase(await this.prisma.in(tx), { kind, externalIds: [externalId], emails: [] });
     });
   }
 

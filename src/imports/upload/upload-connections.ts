@@ -1,7 +1,8 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type pg from 'pg';
-import { newPool } from '../../database/connect/pools.js';
-import { ANSWER_TIMEOUT_MS, Database } from '../../database/database.js';
+import { takeCollected } from '../../database/after-commit.js';
+import { ANSWER_TIMEOUT_MS, newPool } from '../../database/connect/pools.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 
 /** Milliseconds to wait for a new connection before an upload fails instead of hanging. */
@@ -24,10 +25,10 @@ export class UploadConnectionPool implements OnApplicationShutdown {
   private readonly places: number;
   private taken = 0;
 
-  constructor(database: Database) {
-    this.places = database.shares.uploads;
+  constructor(private readonly prisma: PrismaService) {
+    this.places = prisma.shares.uploads;
     this.pool = newPool({
-      connectionString: database.url,
+      connectionString: prisma.url,
       max: this.places,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       // Each statement stores a batch that is there; a connection that fell silent costs its upload, not its place.
@@ -48,8 +49,9 @@ export class UploadConnectionPool implements OnApplicationShutdown {
       tx = await this.pool.connect();
       await tx.query('BEGIN');
       await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [OPEN_UPLOAD_LOCK]);
-      await work(tx);
+      await work(tx).finally(() => tx && this.prisma.leave(tx));
       await tx.query('COMMIT');
+      for (const run of takeCollected(tx)) run();
       tx.release();
     } catch (error) {
       tx?.release(true); // the connection may be in any state, so it is not reused

@@ -3,6 +3,7 @@ import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { FormerIdsRepository } from '../../people/store/former-ids.repository.js';
 import { IMPORT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
@@ -20,6 +21,7 @@ import type { UploadedFile } from './uploaded-files.js';
 @Injectable()
 export class UploadsService {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly env: Env,
     private readonly clock: Clock,
     private readonly imports: ImportsRepository,
@@ -50,7 +52,7 @@ export class UploadsService {
         const reader = this.reader(tx, id, request);
         for await (const file of files) await reader.file(file);
         await this.imports.wasRead(tx, id, await reader.end());
-        await this.audit.store(tx);
+        await this.audit.store(await this.prisma.in(tx));
       } else for await (const file of files) for await (const _ of file.content);
     });
     this.notifier.notify(IMPORT_QUEUE);
@@ -80,7 +82,7 @@ export class UploadsService {
       const reader = this.reader(tx, id, request, rows[0]?.last);
       const read = await reader.mapped(this.imports.filesOf(record));
       await this.imports.wasRead(tx, id, { ...read, mentioned: [...record.mentioned, ...read.mentioned] });
-      await this.audit.store(tx);
+      await this.audit.store(await this.prisma.in(tx));
     });
     this.notifier.notify(IMPORT_QUEUE);
   }

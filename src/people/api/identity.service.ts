@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { isUniqueViolation } from '../../errors/error-code.js';
 import { Feed } from '../../feed/feed.js';
 import { type FeedType } from '../../feed/feed-types.js';
@@ -23,6 +24,7 @@ import type { PersonResponse } from './person-view.js';
 @Injectable()
 export class IdentityService {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly database: Database,
     private readonly people: PeopleRepository,
     private readonly views: PeopleService,
@@ -140,7 +142,7 @@ export class IdentityService {
   private async change(work: (tx: PoolClient) => Promise<string>): Promise<PersonResponse> {
     const view = await this.database.transaction(async (tx) => {
       const changed = this.views.view(await this.people.mustLock(tx, await work(tx)));
-      await this.audit.store(tx);
+      await this.audit.store(await this.prisma.in(tx));
       return changed;
     });
     this.notifier.notify(USER_MANAGEMENT_QUEUE);
@@ -176,7 +178,7 @@ export class IdentityService {
   ): Promise<void> {
     const { kind, externalId, platformUserId }: PersonRow = await this.people.mustLock(tx, id);
     const other = type === 'person.unmerged' ? 'survivorExternalId' : 'formerExternalId';
-    await this.feed.append(tx, {
+    await this.feed.append(await this.prisma.in(tx), {
       type,
       subject: `${kind}s/${encodeURIComponent(externalId)}`,
       data: { kind, externalId, [other]: otherId, platformUserId, ...more },

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
@@ -22,6 +23,7 @@ interface Selection {
 @Injectable()
 export class PeopleSelection {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly database: Database,
     private readonly people: PeopleRepository,
     private readonly notifier: QueueNotifier,
@@ -52,7 +54,7 @@ export class PeopleSelection {
         const fields = { wantedAt: row.context.now };
         await this.people.update(tx, row, applyResolve(row.person, action, row.context), fields);
       }
-      await this.audit.store(tx);
+      await this.audit.store(await this.prisma.in(tx));
       return selection.more;
     }, 'bulk');
     this.notifier.notify(USER_MANAGEMENT_QUEUE);

@@ -202,7 +202,7 @@ export class PeopleService {
       if (row.kind === 'client') await this.dependents.expediteProvidersOf(tx, row.id);
       else if (becameAssignable(before?.person, person)) await this.dependents.scheduleClientsOf(tx, row.id);
       const view = this.view(await this.mustFind(tx, row.id));
-      await this.audit.store(tx);
+      await this.audit.store(await this.prisma.in(tx));
       return view;
     });
     this.notifier.notify(USER_MANAGEMENT_QUEUE);

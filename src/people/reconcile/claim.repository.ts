@@ -5,6 +5,7 @@ import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Stopping } from '../../config/stopping.js';
 import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { retryUntilStored } from '../../database/retries.js';
 import type { Leased } from '../../due-rows/due-rows.js';
 import { type Lease, safeAtOf } from '../../due-rows/lease.js';
@@ -71,6 +72,7 @@ export class ClaimRepository {
   private isQueued = false;
 
   constructor(
+    private readonly prisma: PrismaService,
     env: Env,
     private readonly clock: Clock,
     private readonly database: Database,
@@ -198,7 +200,7 @@ export class ClaimRepository {
     const sendBeforeMs = this.clock.monotonicMs() + SEND_WITHIN_MS;
     const grant = await this.calls.grant(tx, window, { personId: row.id, operation, lane: row.lane });
     if (isAboutClient(row, step))
-      await this.audit.system(sendingOf(operation), { client: [row.externalId] }, BEGUN, tx);
+      await this.audit.system(sendingOf(operation), { client: [row.externalId] }, BEGUN, await this.prisma.in(tx));
     const { grantedAt } = grant;
     const lookUpAt = new Date(grantedAt.getTime() + this.lookUpAfterMs);
     const person = applyGrant(row.person, step, { callId: grant.id, now: grantedAt, lookUpAt });

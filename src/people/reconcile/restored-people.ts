@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { PrismaService } from '../../database/prisma.service.js';
 import { Restores } from '../../sending/restores.js';
 import { RESET_ASSIGNMENTS, RESTORED_ATTEMPT } from '../store/person-row.js';
 
@@ -12,10 +13,10 @@ const IS_BLIND = `kind = 'client' AND wanted AND platform_user_id IS NULL AND em
  */
 @Injectable()
 export class RestoredPeople {
-  constructor(restores: Restores) {
+  constructor(restores: Restores, prisma: PrismaService) {
     restores.register({
-      begun: (tx) => this.forgetChecks(tx),
-      released: (tx, restoredAt) => (restoredAt ? this.keepUnknown(tx) : this.decideAgain(tx)),
+      begun: (tx) => this.forgetChecks(prisma.sql(tx)),
+      released: (tx, restoredAt) => (restoredAt ? this.keepUnknown(prisma.sql(tx)) : this.decideAgain(prisma.sql(tx))),
     });
   }
 

@@ -4,6 +4,7 @@ import { Audit } from '../../audit/audit.js';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { backoffMs } from '../../due-rows/backoff.js';
 import { isHeld } from '../../due-rows/lease.js';
 import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
@@ -51,6 +52,7 @@ export function isAboutClient({ kind }: Pick<PersonRow, 'kind'>, { subject }: Ca
 @Injectable()
 export class CallResultsRepository {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly env: Env,
     private readonly database: Database,
     private readonly calls: RateLimiterRepository,
@@ -72,7 +74,12 @@ export class CallResultsRepository {
       if (isLimited) await this.calls.awaitGrants(tx);
       await this.calls.settle(tx, grant, result.outcome);
       if (!result.outcome.reached && isAboutClient(call.person, step)) {
-        await this.audit.system(sendingOf(step.operation), { client: [call.person.externalId] }, NOTHING_SENT, tx);
+        await this.audit.system(
+          sendingOf(step.operation),
+          { client: [call.person.externalId] },
+          NOTHING_SENT,
+          await this.prisma.in(tx),
+        );
       }
       const row = await this.people.lock(tx, { id: call.person.id });
       const { answer, pauseMs } = await this.interpret(tx, call, row ?? call.person, result.answer);

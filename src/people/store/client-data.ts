@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import { Audit } from '../../audit/audit.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
 import type { PersonKind } from '../model/person.js';
 import { type PersonKey, ProfileSeal } from '../model/profile.js';
@@ -44,7 +45,7 @@ export interface ClientDataKind {
   /** The items of the section. The data that the audit entry of an export names is read before this resolves. */
   read(client: DataSubject): Promise<AsyncIterable<object>>;
   /** Erases the data of a deleted person, also of a provider, in the transaction of the deletion. May run more than once. */
-  erase?(tx: PoolClient, person: DataSubject): Promise<ErasedCopies>;
+  erase?(tx: Tx, person: DataSubject): Promise<ErasedCopies>;
   /** The name of the erased rows in the audit entry of an erasure. */
   erased?: string;
 }
@@ -58,6 +59,7 @@ export class ClientData {
   readonly kinds: ClientDataKind[] = [];
 
   constructor(
+    private readonly prisma: PrismaService,
     private readonly audit: Audit,
     private readonly seal: ProfileSeal,
   ) {}
@@ -82,10 +84,10 @@ export class ClientData {
    *
    * @param names true if the caller erases the names and the email in the person's row, so that the audit log says it
    */
-  async erase(tx: PoolClient, row: PersonRow, { names }: { names: boolean }): Promise<void> {
+  async erase(tx: Tx, row: PersonRow, { names }: { names: boolean }): Promise<void> {
     const { id, kind, externalId } = row;
     const emails = this.emailsOf(row);
-    const family = await this.subjectOf(tx, row);
+    const family = await this.subjectOf(this.prisma.sql(tx), row);
     const own = { ...family, people: [id], externalIds: [externalId], platformUserIds: [], emails };
     // The survivor of a merged client keeps what they share.
     const subject = row.mergedInto === null ? { ...family, emails: [...family.emails, ...emails] } : own;

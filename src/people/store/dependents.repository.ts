@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database, prepared } from '../../database/database.js';
+import { type Tx } from '../../database/prisma.service.js';
 import type { Person } from '../model/person.js';
 import { ProfileSeal } from '../model/profile.js';
 import type { PersonRow } from './person-row.js';
@@ -24,7 +25,7 @@ interface WantedClaim {
 }
 
 interface EmailClaim {
-  fingerprint: Buffer;
+  fingerprint: Uint8Array<ArrayBuffer>;
   holderId: string;
 }
 
@@ -121,26 +122,23 @@ export class DependentsRepository {
    * @param wanted fingerprints of the email by all accepted keys, the preferred one first
    * @returns the claim of each email, in the same order
    */
-  async claimEmails(tx: PoolClient, wanted: readonly WantedClaim[]): Promise<EmailClaim[]> {
+  async claimEmails(tx: Tx, wanted: readonly WantedClaim[]): Promise<EmailClaim[]> {
     const all = wanted.flatMap(({ id, fingerprints }) => fingerprints.map((fingerprint) => ({ id, fingerprint })));
-    const { rows } = await tx.query<EmailClaim & { isNew: boolean }>(
-      `INSERT INTO email_claims (fingerprint, person_id)
-       SELECT DISTINCT ON (fingerprint) * FROM unnest($1::bytea[], $2::uuid[]) AS n(fingerprint, person_id) ORDER BY fingerprint
-       ON CONFLICT (fingerprint) DO UPDATE SET fingerprint = excluded.fingerprint
-       RETURNING fingerprint, person_id AS "holderId", xmax = 0 AS "isNew"`,
-      [all.map(({ fingerprint }) => fingerprint), all.map(({ id }) => id)],
-    );
-    const byHex = new Map(rows.map((row) => [row.fingerprint.toString('hex'), row]));
+    const rows = await tx.$queryRaw<(EmailClaim & { isNew: boolean })[]>`
+      INSERT INTO email_claims (fingerprint, person_id)
+      SELECT DISTINCT ON (fingerprint) * FROM unnest(${all.map(({ fingerprint }) => fingerprint)}::bytea[],
+        ${all.map(({ id }) => id)}::uuid[]) AS n(fingerprint, person_id) ORDER BY fingerprint
+      ON CONFLICT (fingerprint) DO UPDATE SET fingerprint = excluded.fingerprint
+      RETURNING fingerprint, person_id AS "holderId", xmax = 0 AS "isNew"`;
+    const byHex = new Map(rows.map((row) => [hexOf(row.fingerprint), row]));
     const claims = wanted.map(({ id, fingerprints }) => {
-      const claimed = fingerprints.flatMap((fingerprint) => byHex.get(fingerprint.toString('hex')) ?? []);
+      const claimed = fingerprints.flatMap((fingerprint) => byHex.get(hexOf(fingerprint)) ?? []);
       const earlier = claimed.filter(({ isNew, holderId }) => !isNew || holderId !== id);
       return (earlier.find(({ holderId }) => holderId !== id) ?? earlier[0] ?? claimed[0]) as (typeof claimed)[0];
     });
     const surplus = rows.filter((row) => row.isNew && !claims.includes(row));
-    if (surplus.length > 0) {
-      const remove = 'DELETE FROM email_claims WHERE fingerprint = ANY ($1::bytea[])';
-      await tx.query(remove, [surplus.map(({ fingerprint }) => fingerprint)]);
-    }
+    const where = { fingerprint: { in: surplus.map(({ fingerprint }) => fingerprint) } };
+    if (surplus.length > 0) await tx.emailClaim.deleteMany({ where });
     return claims;
   }
 
@@ -150,29 +148,29 @@ export class DependentsRepository {
    *
    * @returns true if the person has the claim
    */
-  async claimEmail(tx: PoolClient, row: PersonRow, person: Person): Promise<boolean> {
+  async claimEmail(tx: Tx, row: PersonRow, person: Person): Promise<boolean> {
     const { id, profile } = row;
     const { email } = this.seal.open(row, profile as Buffer);
     const wanted = { id, fingerprints: this.seal.emailFingerprints(email as string) };
     const [claim] = await this.claimEmails(tx, [wanted]);
     if (!claim) throw new Error('An email could not be claimed.');
-    const fingerprint = claim.fingerprint.toString('hex');
+    const fingerprint = hexOf(claim.fingerprint);
     if (person.email !== fingerprint) {
-      await tx.query('UPDATE people SET email_fingerprint = $2 WHERE id = $1', [id, claim.fingerprint]);
+      await tx.$executeRaw`UPDATE people SET email_fingerprint = ${claim.fingerprint} WHERE id = ${id}::uuid`;
       for (const known of [row.person, person]) known.email = fingerprint;
     }
     return claim.holderId === id;
   }
 
   /** Releases a person's claims except `kept`, and requeues the people that wait for them. */
-  async releaseClaims(tx: PoolClient, id: string, kept: string[]): Promise<void> {
-    await tx.query(
-      `WITH released AS (
-         DELETE FROM email_claims WHERE person_id = $1 AND NOT encode(fingerprint, 'hex') = ANY($2::text[]) RETURNING fingerprint)
-       UPDATE people SET ${REQUEUE}
-       WHERE email_fingerprint = ANY (ARRAY(SELECT fingerprint FROM released)) AND id <> $1 AND error_code = 'email-taken'`,
-      [id, kept],
-    );
+  async releaseClaims(tx: Tx, id: string, kept: string[]): Promise<void> {
+    await tx.$executeRaw`
+      WITH released AS (
+        DELETE FROM email_claims WHERE person_id = ${id}::uuid AND NOT encode(fingerprint, 'hex') = ANY (${kept})
+        RETURNING fingerprint)
+      UPDATE people SET due_at = clock_timestamp(), step = NULL
+      WHERE email_fingerprint = ANY (ARRAY(SELECT fingerprint FROM released)) AND id <> ${id}::uuid
+        AND error_code = 'email-taken'`;
   }
 
   /**
@@ -216,3 +214,5 @@ export class DependentsRepository {
     );
   }
 }
+
+const hexOf = (fingerprint: Uint8Array): string => Buffer.from(fingerprint).toString('hex');

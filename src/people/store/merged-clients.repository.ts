@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { ProfileSeal } from '../model/profile.js';
 import { giveBack, type MergedUser, takeOver } from '../model/rename-rule.js';
 import type { DataSubject, ErasedCopies } from './client-data.js';
@@ -24,6 +25,7 @@ const WITHOUT_USER: MoreFields = { origin: null, appliedProfile: null, inviteUrl
 @Injectable()
 export class MergedClientsRepository {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly people: PeopleRepository,
     private readonly users: PlatformUsersRepository,
     private readonly dependents: DependentsRepository,
@@ -46,7 +48,7 @@ export class MergedClientsRepository {
    */
   async store(tx: PoolClient, client: PersonRow, survivor: PersonRow, user: MergedUser): Promise<void> {
     await tx.query(`UPDATE people SET ${NO_FURTHER_CALL} WHERE id = $1`, [client.id]);
-    if (user === 'none') await this.dependents.releaseClaims(tx, client.id, []);
+    if (user === 'none') await this.dependents.releaseClaims(await this.prisma.in(tx), client.id, []);
     else if (user === 'taken-over') await this.takeOver(tx, client, survivor);
     else await this.users.keep(tx, client.person.platformUserId ?? '', client);
     if (user === 'deleted') await this.delete(tx, client.id);
@@ -74,12 +76,13 @@ export class MergedClientsRepository {
   }
 
   /** Deletes the kept users of all clients that were merged into a deleted one. */
-  async erase(tx: PoolClient, { people }: DataSubject): Promise<ErasedCopies> {
+  async erase(tx: Tx, { people }: DataSubject): Promise<ErasedCopies> {
+    const sql = this.prisma.sql(tx);
     let rows = 0;
     for (const id of people) {
-      const row = await this.people.mustLock(tx, id);
+      const row = await this.people.mustLock(sql, id);
       if (row.mergedInto === null || this.people.isErased(row)) continue;
-      await this.delete(tx, id);
+      await this.delete(sql, id);
       rows++;
     }
     return { rows };

@@ -141,7 +141,7 @@ export class PeopleRepository extends PeopleReader {
          attempt_profile = $2, invite_url = NULL, error_text = NULL WHERE id = $1`,
       [id, this.lookupProfile(row)],
     );
-    await this.data.erase(tx, row, { names: row.profile !== null });
+    await this.data.erase(await this.prisma.in(tx), row, { names: row.profile !== null });
   }
 
   /** Reduces the profile of an open create to its email, which the lookup of its user needs. */
@@ -192,8 +192,8 @@ export class PeopleRepository extends PeopleReader {
     const { id, kind } = row;
     let step = nextStep(person, row.context);
     if (step.do === 'claim-email') {
-      await this.dependents.releaseClaims(tx, id, neededClaims(person));
-      const isHeld = await this.dependents.claimEmail(tx, row, person);
+      await this.dependents.releaseClaims(await this.prisma.in(tx), id, neededClaims(person));
+      const isHeld = await this.dependents.claimEmail(await this.prisma.in(tx), row, person);
       step = nextStep(person, { ...row.context, claim: isHeld ? 'held' : 'taken' });
       if (step.do === 'claim-email') throw new Error('An email claim was neither held nor taken.');
     }
@@ -201,7 +201,7 @@ export class PeopleRepository extends PeopleReader {
     const kept = step.state === 'deleted' ? [] : neededClaims(person);
     const isStray = row.emailClaims.some((email) => !kept.includes(email));
     if (isStray && (person.platformUserId === null || step.state === 'deleted')) {
-      await this.dependents.releaseClaims(tx, id, kept);
+      await this.dependents.releaseClaims(await this.prisma.in(tx), id, kept);
     }
     const { platformUserId, appliedProviders } = row.person;
     const isApplied = person.appliedProviders !== null && person.appliedProviders !== appliedProviders;
@@ -209,7 +209,8 @@ export class PeopleRepository extends PeopleReader {
       await this.dependents.requeueDeleting(tx, [...row.appliedProviders, ...(person.appliedProviders ?? [])]);
     }
     if (kind === 'provider' && becameAssignable(row.person, person)) await this.dependents.scheduleClientsOf(tx, id);
-    if (isMoved && step.state === 'deleted') await this.data.erase(tx, row, { names: row.profile !== null });
+    if (isMoved && step.state === 'deleted')
+      await this.data.erase(await this.prisma.in(tx), row, { names: row.profile !== null });
     await this.announce(tx, row, person, step);
     if (step.do === 'rest') return { step, code: step.code ?? (step.until && row.errorCode) };
     if (person.refusal?.kind === 'rejected') return { step, code: 'rejected' };
@@ -280,7 +281,7 @@ export class PeopleRepository extends PeopleReader {
     if (!type) return;
     const { kind, externalId } = row;
     const code = step.do === 'rest' ? step.code : null;
-    await this.feed.append(tx, {
+    await this.feed.append(await this.prisma.in(tx), {
       type,
       subject: `${kind}s/${encodeURIComponent(externalId)}`,
       data: { kind, externalId, platformUserId: person.platformUserId, code },

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import { type Audit, BEGUN } from '../../audit/audit.js';
 import type { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { RELEASE } from '../../due-rows/lease.js';
 import { Problem } from '../../http/problem/problem.js';
 import { type RequestTable, retryWhenTaken } from './request-rows.js';
@@ -34,6 +35,7 @@ export class RequestResolver<Row extends { id: string; state: string }> {
   constructor(
     private readonly requests: ResolvableRequests<Row>,
     private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly audit: Audit,
   ) {}
 
@@ -47,7 +49,7 @@ export class RequestResolver<Row extends { id: string; state: string }> {
     if (action === 'link') return this.link(id, platformId, signal);
     const isDone = await this.database.transaction(async (tx) => {
       const isChanged = await (action === 'create' ? this.sendAgain(tx, id) : this.abandon(tx, id));
-      if (isChanged) await this.audit.store(tx, action === 'create' ? BEGUN : 'ok');
+      if (isChanged) await this.audit.store(await this.prisma.in(tx), action === 'create' ? BEGUN : 'ok');
       return isChanged;
     });
     if (!isDone) throw await this.wrongState(id);
@@ -81,7 +83,7 @@ export class RequestResolver<Row extends { id: string; state: string }> {
       const row = await this.lock(tx, id, unsettled);
       if (!row) return 'wrong-state';
       if (!(await settle(tx, row, platformId))) return 'taken';
-      await this.audit.store(tx);
+      await this.audit.store(await this.prisma.in(tx));
       return 'linked';
     };
     const outcome = await retryWhenTaken(() => this.database.transaction(link));

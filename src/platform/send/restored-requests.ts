@@ -1,3 +1,4 @@
+import { type PrismaService } from '../../database/prisma.service.js';
 import type { Restores } from '../../sending/restores.js';
 import type { RequestTable } from './request-rows.js';
 import type { RequestOutcomes } from './send-once.js';
@@ -10,6 +11,7 @@ import type { RequestOutcomes } from './send-once.js';
  */
 export function settleRestoredRequests<Row>(
   restores: Restores,
+  prisma: PrismaService,
   { name, columns }: RequestTable,
   requestedAt: 'requested_at' | 'created_at',
   outcomes: Pick<RequestOutcomes<Row, never>, 'unknown'>,
@@ -17,11 +19,12 @@ export function settleRestoredRequests<Row>(
   restores.register({
     released: async (tx, restoredAt) => {
       if (!restoredAt) return;
-      const { rows } = await tx.query(
+      const sql = prisma.sql(tx);
+      const { rows } = await sql.query(
         `SELECT ${columns} FROM ${name} t WHERE state = 'Requested' AND ${requestedAt} < $1 ORDER BY id FOR UPDATE`,
         [restoredAt],
       );
-      for (const row of rows) await outcomes.unknown(tx, row as Row);
+      for (const row of rows) await outcomes.unknown(sql, row as Row);
     },
   });
 }

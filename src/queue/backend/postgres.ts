@@ -1,9 +1,8 @@
 import { PostgresConnection, PostgresQueueBackend, runMigrations } from 'bullmq';
 import type pg from 'pg';
 import { QUEUE_CONNECTIONS } from '../../database/connect/connection-shares.js';
-import { newPool } from '../../database/connect/pools.js';
+import { ANSWER_TIMEOUT_MS, newPool } from '../../database/connect/pools.js';
 import { withClient } from '../../database/connect/session.js';
-import { ANSWER_TIMEOUT_MS } from '../../database/database.js';
 import { QUEUE_NAMES } from './queue-names.js';
 import type { StoreBackend } from './store-backend.js';
 

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { RELEASE } from '../../due-rows/lease.js';
 import { rowOfEvent } from '../../platform/send/request-rows.js';
 import { settleRestoredRequests } from '../../platform/send/restored-requests.js';
@@ -28,12 +29,13 @@ const ENDED = `request = NULL, settled_at = clock_timestamp(), fault = NULL, fai
 @Injectable()
 export class RequestOutcomes implements Outcomes<SessionRow, { sessionId: string }> {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly feed: SessionFeed,
     private readonly seal: SessionSeal,
     private readonly audit: Audit,
     restores: Restores,
   ) {
-    settleRestoredRequests(restores, SESSION_TABLE, 'requested_at', this);
+    settleRestoredRequests(restores, prisma, SESSION_TABLE, 'requested_at', this);
   }
 
   async accepted(tx: PoolClient, request: SessionRow, { sessionId }: { sessionId: string }): Promise<void> {
@@ -104,7 +106,7 @@ export class RequestOutcomes implements Outcomes<SessionRow, { sessionId: string
     const [only] = named;
     if (only === undefined || named.size > 1 || !(await this.settle(tx, request, only))) return false;
     const subjects = { session: [shownId], 'platform-session': [only] };
-    await this.audit.system('session.linked-by-evidence', subjects, 'ok', tx);
+    await this.audit.system('session.linked-by-evidence', subjects, 'ok', await this.prisma.in(tx));
     return true;
   }
 

@@ -4,6 +4,7 @@ import { Env } from '../../config/env.js';
 import { afterCommit } from '../../database/answer-after-commit.js';
 import { Database } from '../../database/database.js';
 import { pollUntil } from '../../database/poll-until.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { confirmed } from '../../database/retries.js';
 import { Problem } from '../../http/problem/problem.js';
 import { type Wait } from '../../http/request/waiting.js';
@@ -38,6 +39,7 @@ export class SessionRequests {
   private readonly resolver: RequestResolver<SessionRow>;
 
   constructor(
+    private readonly prisma: PrismaService,
     private readonly env: Env,
     private readonly contract: Contract,
     private readonly database: Database,
@@ -62,6 +64,7 @@ export class SessionRequests {
         abandon: (tx, row) => outcomes.abandon(tx, row, 'An operator abandoned the request.'),
       },
       database,
+      prisma,
       audit,
     );
   }
@@ -102,7 +105,7 @@ export class SessionRequests {
         if (blocking) return { blocking };
       }
       const session = await this.reader.show(id, tx);
-      await this.audit.store(tx, BEGUN);
+      await this.audit.store(await this.prisma.in(tx), BEGUN);
       return session;
     });
   }

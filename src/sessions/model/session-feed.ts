@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { PrismaService } from '../../database/prisma.service.js';
 import { Feed } from '../../feed/feed.js';
 import { type FeedType } from '../../feed/feed-types.js';
 import { SubjectIds } from '../../feed/subject-ids.js';
@@ -30,6 +31,7 @@ interface Published extends Pick<SessionRow, 'sessionId' | 'partnerAppointmentId
 @Injectable()
 export class SessionFeed {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly feed: Feed,
     subjects: SubjectIds,
   ) {
@@ -46,7 +48,11 @@ export class SessionFeed {
     );
     for (const { shownId, ...shown } of rows) {
       for (const { type, ...event } of events) {
-        await this.feed.append(tx, { type, subject: `sessions/${shownId}`, data: { ...shown, ...event } });
+        await this.feed.append(await this.prisma.in(tx), {
+          type,
+          subject: `sessions/${shownId}`,
+          data: { ...shown, ...event },
+        });
       }
     }
   }

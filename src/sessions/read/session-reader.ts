@@ -136,13 +136,11 @@ export class SessionReader {
   async revisions(id: string, documentId: string, { limit, cursor }: PageQuery): Promise<RevisionsResponse> {
     const [before] = decodeCursor<[number]>(cursor, 'number') ?? [];
     const session = await this.find(id);
-    const { rows } = await this.database.pool.query<{ id: string; noteTemplateId: string }>(
-      `SELECT id, note_template_id AS "noteTemplateId" FROM session_documents d WHERE session = $1 AND (id::text = $2
-         OR EXISTS (SELECT FROM document_revisions WHERE document = d.id AND session_document_id = $3))
-       ORDER BY id::text = $2 DESC LIMIT 1`,
-      [session.id, documentId, documentId],
-    );
-    const [found] = rows;
+    const documents = await this.prisma.sessionDocument.findMany({
+      where: { ourSessionId: session.id },
+      include: { revisions: { where: { sessionDocumentId: documentId }, select: { revision: true } } },
+    });
+    const found = documents.find((one) => one.id === documentId) ?? documents.find((one) => one.revisions.length > 0);
     if (!found) throw new Problem('unknown-document', 'This session has no such document. List its notes first.');
     const versions = await this.prisma.documentRevision.findMany({
       where: { documentId: found.id, ...(before !== undefined && { revision: { lt: before } }) },

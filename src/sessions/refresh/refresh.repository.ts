@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Env } from '../../config/env.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { DueLoopDeps } from '../../due-rows/due-loop.js';
 import { Metrics } from '../../monitoring/metrics.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
@@ -51,6 +52,7 @@ export class RefreshRepository {
   private readonly lag;
 
   constructor(
+    private readonly prisma: PrismaService,
     private readonly content: SessionContentRepository,
     private readonly seal: SessionSeal,
     private readonly feed: SessionFeed,
@@ -86,11 +88,9 @@ export class RefreshRepository {
 
   /** True if the content of a session must not be stored, because its clients were deleted. */
   async isErased(tx: PoolClient, id: string): Promise<boolean> {
-    const { rows } = await tx.query<{ clients: string[] }>(
-      'SELECT client_user_ids AS clients FROM sessions WHERE id = $1',
-      [id],
-    );
-    return this.content.isErased(tx, rows[0]?.clients ?? []);
+    const db = await this.prisma.in(tx);
+    const session = await db.session.findUnique({ where: { id }, select: { clientUserIds: true } });
+    return this.content.isErased(db, session?.clientUserIds ?? []);
   }
 
   /**
@@ -115,11 +115,12 @@ export class RefreshRepository {
       clientUserIds = row.clientUserIds,
       noteTemplateIds = row.noteTemplateIds,
     } = session;
-    const isErased = await this.content.isErased(tx, clientUserIds);
+    const db = await this.prisma.in(tx);
+    const isErased = await this.content.isErased(db, clientUserIds);
     const notes = isErased ? undefined : fetchedNotes(session);
-    const stored = notes && (await this.content.storeNotes(tx, id, notes, { now, eventAt }));
+    const stored = notes && (await this.content.storeNotes(db, id, notes, { now, eventAt }));
     const { readable: notesChanged = false, newRevisions = 0 } = stored ?? {};
-    if (!isErased) await this.content.storeInsights(tx, id, fetchedInsights(session), now);
+    if (!isErased) await this.content.storeInsights(db, id, fetchedInsights(session), now);
     const answered = factsAfter(session, known);
     const facts = isErased ? withoutMessage(answered) : answered;
     const notesRevision = row.notesRevision + (notesChanged ? 1 : 0);

@@ -1,35 +1,31 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
-import { DueLoop, DueLoopDeps } from '../../due-rows/due-loop.js';
+import { PrismaService } from '../../database/prisma.service.js';
+import { type DueColumns, DueLoop, DueLoopDeps } from '../../due-rows/due-loop.js';
 import { DueRows, type DueTable, type Leased } from '../../due-rows/due-rows.js';
-import { isHeld } from '../../due-rows/lease.js';
+import { RELEASED, safeAtOf } from '../../due-rows/lease.js';
 import type { FeedPageResponse } from '../../feed/feed.dto.js';
 import { Feed } from '../../feed/feed.js';
-import { isCursorGone, positionOf } from '../../feed/feed-cursor.js';
+import { isCursorGone } from '../../feed/feed-cursor.js';
 import { FeedReader } from '../../feed/feed-reader.js';
 import type { Metrics } from '../../monitoring/metrics.js';
 import { Sending } from '../../sending/sending.js';
 import { Endpoint, PUSH_FAULTS, PUSH_TIMEOUT_MS, type PushAnswer } from './endpoint.js';
 import { messageOf } from './message.js';
 import { afterFailure, MAX_SUBSCRIPTIONS, type PauseReason } from './push-rules.js';
-import { cursorOfRow, SUBSCRIPTION_COLUMNS, type SubscriptionRow, SubscriptionSeal } from './subscription-row.js';
+import { cursorOfRow, placeOf, rowOf, type SubscriptionRow, SubscriptionSeal, typesOf } from './subscription-row.js';
 
 /** Maximum events that one claim pushes. */
 const PAGE = 100;
 
-/** SQL of the time when a row without valid secrets is checked again, because a missing key may be set. */
-const IN_FIVE_MINUTES = `clock_timestamp() + interval '5 minutes'`;
-
-const NOW = 'clock_timestamp()';
+/** Time until a row without valid secrets is checked again, because a missing key may be set. */
+const RECHECK_MS = 5 * 60_000;
 
 /** Maximum time from the extension of a lease to the attempt that it covers. */
 const BEGIN_WITHIN_MS = 5_000;
 
 /** How long an attempt may take effect after its lease was extended. */
 const EFFECT_MS = PUSH_TIMEOUT_MS + BEGIN_WITHIN_MS;
-
-/** SQL assignment of a lease that covers the next attempt. */
-const EXTEND = `lease_safe_at = clock_timestamp() + ${EFFECT_MS} * interval '1 millisecond'`;
 
 /** The name of the loop. */
 export const PUSHES = 'subscriptions';
@@ -45,12 +41,21 @@ const IS_BEHIND = `paused IS NULL AND due_at IS NULL
 
 const OUTCOMES = ['delivered', ...PUSH_FAULTS] as const;
 
+/** A leased subscription, as it was read or stored last. */
+type Claim = Leased<SubscriptionRow>;
+
+type Changes = Partial<SubscriptionRow>;
+
+/** Decides what to change. It may run twice. */
+type Change = (old: SubscriptionRow, now: Date, isHeld: boolean) => Changes;
+
 /** Pushes the events of the feed to the endpoints of the EHR: to each one after the other, in their order. */
 @Injectable()
-export class PushLoop extends DueLoop<SubscriptionRow> {
+export class PushLoop extends DueLoop<DueColumns> {
   private readonly pushes: ReturnType<Metrics['counter']>;
 
   constructor(
+    private readonly prisma: PrismaService,
     deps: DueLoopDeps,
     private readonly feed: Feed,
     private readonly reader: FeedReader,
@@ -60,7 +65,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
   ) {
     const table: DueTable = {
       name: 'subscriptions',
-      columns: SUBSCRIPTION_COLUMNS,
+      columns: 'failures, due_at AS "dueAt"',
       key: 'id',
       lanes: [{ lane: 0 }],
       effectMs: EFFECT_MS,
@@ -72,7 +77,7 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
         concurrency: MAX_SUBSCRIPTIONS,
         isConfigured: () => true,
       },
-      new DueRows<SubscriptionRow>(table, deps.database, deps.worker),
+      new DueRows<DueColumns>(table, deps.database, deps.worker),
       deps,
     );
     const help = 'Attempts to push an event to an endpoint of the EHR by outcome';
@@ -85,51 +90,44 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
 
   /** Makes resting subscriptions due that have events to consider. */
   readonly noticeEvents = async (): Promise<void> => {
-    const { rowCount } = await this.deps.database.pool.query(
-      `UPDATE subscriptions SET due_at = now() WHERE ${IS_BEHIND}`,
-    );
-    if (rowCount) this.trigger();
+    // Truncated, because the column rounds to milliseconds, and a row that is due in half a one is not claimed.
+    const set = `UPDATE subscriptions SET due_at = date_trunc('milliseconds', clock_timestamp()) WHERE ${IS_BEHIND}`;
+    if ((await this.prisma.$executeRawUnsafe(set)) > 0) this.trigger();
   };
 
-  protected override async work(claim: Leased<SubscriptionRow>): Promise<void> {
-    const { row } = claim;
-    // A caller may have resumed it since the claim.
-    if (row.paused !== null) return this.settle(claim, dueUnlessPaused(NOW));
+  protected override async work({ lease }: Leased<DueColumns>): Promise<void> {
+    const stored = await this.prisma.subscription.findUnique({ where: { id: lease.key } });
+    if (!stored) return;
+    const row = rowOf(stored);
+    let claim: Claim | undefined = { row, lease };
+    // A caller may have resumed it since it was read.
+    if (row.paused !== null) return this.settle(claim, dueAt);
     const secrets = this.seal.secretsOf(row);
-    if (!secrets) return this.settle(claim, dueUnlessPaused(IN_FIVE_MINUTES));
+    if (!secrets) return this.settle(claim, (old, now) => dueAt(old, later(now, RECHECK_MS)));
     const page = await this.read(row);
     if (!page) return this.expire(claim);
-    // After the events are read, so that none of a restored database is pushed.
-    if (page.items.length > 0 && !(await this.mayBegin(claim))) return this.settle(claim, dueUnlessPaused(NOW));
-    let reached = cursorOfRow(row);
+    if (page.items.length > 0) {
+      // After the events are read, so that none of a restored database is pushed.
+      if (!(await this.sending.isAllowed())) return this.settle(claim, dueAt);
+      claim = await this.extend(claim);
+    }
     for (const event of page.items) {
-      if (!this.deps.worker.hasFreshHeartbeat()) return this.settle(claim, dueUnlessPaused(NOW));
+      if (!claim) return;
+      if (!this.deps.worker.hasFreshHeartbeat()) return this.settle(claim, dueAt);
       const answer = await this.endpoint.deliver({ url: row.url, secrets }, messageOf(event), this.shutdown.signal);
-      if (!answer) return this.settle(claim, dueUnlessPaused(NOW));
+      if (!answer) return this.settle(claim, dueAt);
       this.pushes.inc({ outcome: answer.fault ?? 'delivered' });
       if (answer.fault) return this.failed(claim, answer);
-      if (event === page.items.at(-1)) return this.rest(claim, reached, page, answer);
-      if (!(await this.deliver(claim, reached, event.cursor, answer))) return;
-      reached = event.cursor;
+      if (event === page.items.at(-1)) return this.rest(claim, page, answer);
+      claim = await this.extend(claim, event.cursor, answer);
     }
-    await this.rest(claim, reached, page);
-  }
-
-  /** Extends the lease for the first attempt, unless sending is held or a caller changed the subscription. */
-  private async mayBegin({ row, lease }: Leased<SubscriptionRow>): Promise<boolean> {
-    if (!(await this.sending.isAllowed())) return false;
-    const extendingMs = this.deps.clock.monotonicMs();
-    const { rowCount } = await this.deps.database.pool.query(
-      `UPDATE subscriptions SET ${EXTEND} WHERE id = $1 AND ${isHeld('$2', '$3')} AND version = $4`,
-      [lease.key, lease.owner, lease.no, row.version],
-    );
-    return rowCount === 1 && !this.isLate(extendingMs);
+    if (claim) await this.rest(claim, page);
   }
 
   /** The next events; undefined if the feed no longer has all of them. */
   private async read(row: SubscriptionRow): Promise<FeedPageResponse | undefined> {
     try {
-      return await this.reader.read(cursorOfRow(row), PAGE, { types: row.types ?? undefined });
+      return await this.reader.read(cursorOfRow(row), PAGE, { types: typesOf(row) });
     } catch (error) {
       if (isCursorGone(error)) return undefined;
       throw error;
@@ -137,139 +135,133 @@ export class PushLoop extends DueLoop<SubscriptionRow> {
   }
 
   /**
-   * Stores that the endpoint took an event, and extends the lease for the next one.
+   * Extends the lease for the next attempt, and stores that the endpoint took an event.
    *
-   * @param from the cursor that this process stored last
-   * @returns false if the work ends: a caller changed the subscription, sending is held, or the lease is lost or short
+   * @returns undefined if the work ends: a caller changed the subscription, sending is held, or the lease is lost, or too
+   *   short for an attempt because the database took long
    */
-  private async deliver(
-    claim: Leased<SubscriptionRow>,
-    from: string,
-    to: string,
-    { status }: PushAnswer,
-  ): Promise<boolean> {
-    const { row, lease } = claim;
+  private async extend(claim: Claim, cursor = cursorOfRow(claim.row), answer?: PushAnswer): Promise<Claim | undefined> {
     const extendingMs = this.deps.clock.monotonicMs();
-    const { rows } = await this.deps.database.pool.query<{ isOver: boolean }>(
-      `UPDATE subscriptions SET ${MOVE}, ${delivered('$8')}, ${EXTEND} WHERE id = $9 AND ${isHeld('$10', '$11')}
-       RETURNING version <> $5 OR (epoch, position) <> ($3::bigint, $4::bigint) OR ${this.sending.heldSql} AS "isOver"`,
-      [...moved(row, from, to), status, lease.key, lease.owner, lease.no],
-    );
-    const [stored] = rows;
-    if (!stored) return false;
-    const mayContinue = !stored.isOver && !this.isLate(extendingMs);
-    if (!mayContinue) await this.settle(claim, dueUnlessPaused(NOW));
-    return mayContinue;
-  }
-
-  /** True if the lease no longer covers a whole attempt, because the database took long. */
-  private isLate(extendingMs: number): boolean {
-    return this.deps.clock.monotonicMs() - extendingMs > BEGIN_WITHIN_MS;
+    const stored = answer && (await this.storeDelivered(claim, cursor, answer));
+    const row =
+      stored ??
+      (await this.store(claim, (old, now, isHeld) => ({
+        ...moved(old, claim.row, cursor),
+        ...(answer && delivered(now, answer)),
+        ...(isHeld || old.version !== claim.row.version
+          ? { ...dueAt(old, now), ...RELEASED }
+          : { leaseSafeAt: safeAtOf(now, EFFECT_MS) }),
+      })));
+    if (!row?.leaseOwner) return undefined;
+    const extended = { ...claim, row };
+    if (this.deps.clock.monotonicMs() - extendingMs <= BEGIN_WITHIN_MS) return extended;
+    await this.settle(extended, dueAt);
+    return undefined;
   }
 
   /**
-   * Stores that every event of a page is considered, and releases the lease. The subscription is due again if there are
-   * more, or if a caller changed it.
+   * Stores a delivered event and extends the lease, in one statement, because it runs for each event.
+   *
+   * @returns undefined if nothing was stored, because the row is not as it was stored last, or sending is held
+   */
+  private async storeDelivered({ row, lease }: Claim, cursor: string, { status }: PushAnswer) {
+    const place = placeOf(cursor);
+    const count = await this.prisma.$executeRawUnsafe(
+      `UPDATE subscriptions SET epoch = $1::bigint, position = $2::bigint, failures = 0, failing_since = NULL, answer_fault = NULL,
+         answer_status = $3::int, answered_at = now(), delivered_at = now(), lease_safe_at = now() + $4::int * interval '1 ms'
+       WHERE id = $5::uuid AND lease_owner = $6::uuid AND lease_no = $7::int AND version = $8::int AND NOT ${this.sending.heldSql}`,
+      ...[place.epoch, place.position, status, EFFECT_MS, lease.key, lease.owner, lease.no, row.version],
+    );
+    return count === 1 ? { ...row, ...place, failures: 0, failingSince: null } : undefined;
+  }
+
+  /**
+   * Stores that every event of a page is considered. The subscription is due again if there are more, or if a caller changed it.
    *
    * @param answer to the last event of the page, which is stored, too
    */
-  private async rest(
-    claim: Leased<SubscriptionRow>,
-    from: string,
-    page: FeedPageResponse,
-    answer?: PushAnswer,
-  ): Promise<void> {
-    const due = dueUnlessPaused('CASE WHEN version <> $5 OR $8 THEN clock_timestamp() END');
-    const values = [...moved(claim.row, from, page.cursor), page.nextCursor !== null];
-    if (answer) await this.settle(claim, `${MOVE}, ${due}, ${delivered('$9')}`, [...values, answer.status]);
-    else await this.settle(claim, `${MOVE}, ${due}`, values);
+  private async rest(claim: Claim, page: FeedPageResponse, answer?: PushAnswer): Promise<void> {
+    await this.settle(claim, (old, now) => ({
+      ...moved(old, claim.row, page.cursor),
+      ...(answer && delivered(now, answer)),
+      ...dueAt(old, old.version !== claim.row.version || page.nextCursor !== null ? now : null),
+    }));
     // An event may have come after the page was read, when the subscription did not rest yet.
     this.deps.poller.runNow(NEW_EVENTS);
   }
 
   /** Stores a failed attempt, unless a caller has changed the subscription since its claim. */
-  private async failed(claim: Leased<SubscriptionRow>, answer: PushAnswer): Promise<void> {
-    await this.deps.database.transaction(async (tx) => {
-      const row = await this.due.lock(tx, claim.lease);
-      if (!row) return;
-      const set = `answered_at = clock_timestamp(), answer_status = $1, answer_fault = $2`;
-      const values = [answer.status, answer.fault];
-      if (row.version !== claim.row.version) {
-        await this.due.settle(tx, claim.lease, { set: `${set}, ${dueUnlessPaused(NOW)}`, values });
-        return;
-      }
-      const { failures, failingSince, now } = row;
-      const next = afterFailure({
-        failures,
-        failingSince,
-        now,
-        status: answer.status,
-        retryAfterMs: answer.retryAfterMs,
-      });
-      const counted = `${set}, failures = failures + 1, failing_since = coalesce(failing_since, clock_timestamp())`;
-      if (next.paused !== null) return this.storePause(tx, claim, next.paused, counted, values);
-      const due = `due_at = clock_timestamp() + $3 * interval '1 millisecond'`;
-      await this.due.settle(tx, claim.lease, { set: `${counted}, ${due}`, values: [...values, next.waitMs] });
+  private failed(claim: Claim, { status, fault, retryAfterMs }: PushAnswer): Promise<void> {
+    return this.settle(claim, (old, now) => {
+      const answered = { answeredAt: now, answerStatus: status, answerFault: fault };
+      if (old.version !== claim.row.version) return { ...answered, ...dueAt(old, now) };
+      const { failures, failingSince } = old;
+      const next = afterFailure({ failures, failingSince, status, retryAfterMs, now });
+      return {
+        ...answered,
+        failures: failures + 1,
+        failingSince: failingSince ?? now,
+        ...(next.paused === null ? { dueAt: later(now, next.waitMs) } : pausedAt(now, next.paused)),
+      };
     });
   }
 
   /** Stores that the feed no longer has the next event, unless a caller has changed the subscription since its claim. */
-  private async expire(claim: Leased<SubscriptionRow>): Promise<void> {
-    await this.deps.database.transaction(async (tx) => {
-      const row = await this.due.lock(tx, claim.lease);
-      if (!row) return;
-      if (row.version === claim.row.version)
-        return this.storePause(tx, claim, 'cursor-expired', 'failures = 0, failing_since = NULL', []);
-      await this.due.settle(tx, claim.lease, { set: dueUnlessPaused(NOW), values: [] });
-    });
+  private expire(claim: Claim): Promise<void> {
+    return this.settle(claim, (old, now) =>
+      old.version === claim.row.version
+        ? { failures: 0, failingSince: null, ...pausedAt(now, 'cursor-expired') }
+        : dueAt(old, now),
+    );
   }
 
-  /** @param set SQL assignments with `values` as their parameters */
-  private async storePause(
-    tx: PoolClient,
-    { lease }: Leased<SubscriptionRow>,
-    reason: PauseReason,
-    set: string,
-    values: readonly unknown[],
-  ): Promise<void> {
-    const paused = `paused = $${values.length + 1}, paused_at = clock_timestamp(), due_at = NULL`;
-    await this.due.settle(tx, lease, { set: `${set}, ${paused}`, values: [...values, reason] });
-    await this.feed.append(tx, {
-      type: 'subscription.paused',
-      subject: `subscriptions/${lease.key}`,
-      data: { reason },
-    });
+  /** Changes the row and releases its lease. */
+  private async settle(claim: Claim, change: Change): Promise<void> {
+    await this.store(claim, (...args) => ({ ...change(...args), ...RELEASED }));
   }
 
-  private async settle(
-    { lease }: Leased<SubscriptionRow>,
-    set: string,
-    values: readonly unknown[] = [],
-  ): Promise<void> {
-    await this.due.settle(this.deps.database.pool, lease, { set, values });
+  /** Changes the row, and publishes its pause. @returns undefined if the lease is lost, so that nothing was stored */
+  private async store({ row, lease }: Claim, change: Change): Promise<SubscriptionRow | undefined> {
+    const where = { id: lease.key };
+    const read = `SELECT clock_timestamp() AS now, ${this.sending.heldSql} AS "isHeld"`;
+    const [{ now, isHeld }] = await this.prisma.$queryRawUnsafe<[{ now: Date; isHeld: boolean }]>(read);
+    const changes = change(row, now, isHeld);
+    if (!changes.paused) {
+      // Without a lock, because it happens for each event. Every change of a caller raises the version.
+      const unchanged = { ...where, leaseOwner: lease.owner, leaseNo: lease.no, version: row.version };
+      const { count } = await this.prisma.subscription.updateMany({ where: unchanged, data: changes });
+      if (count === 1) return { ...row, ...changes };
+    }
+    return this.prisma.transaction(async (tx) => {
+      const locked = await this.due.lock(this.prisma.sql(tx), lease);
+      if (!locked) return undefined;
+      const data = change(rowOf(await tx.subscription.findUniqueOrThrow({ where })), locked.now, isHeld);
+      if (data.paused) {
+        const event = { subject: `subscriptions/${lease.key}`, data: { reason: data.paused } };
+        await this.feed.append(tx, { type: 'subscription.paused', ...event });
+      }
+      return rowOf(await tx.subscription.update({ where, data }));
+    });
   }
 }
 
 /**
- * SQL condition: what was pushed or passed over counts. It does not if a caller has chosen another position, or another
- * address or types, which get the events again.
+ * Moves a row to a cursor, because the events up to it were pushed or passed over. They do not count if a caller has chosen
+ * another position, or another address or types, which get the events again.
  */
-const COUNTS = `(epoch, position) = ($1::bigint, $2::bigint) AND url = $6 AND types IS NOT DISTINCT FROM $7::text[]`;
-
-/** SQL assignments of the position. Their values are `moved`. */
-const MOVE = `epoch = CASE WHEN ${COUNTS} THEN $3::bigint ELSE epoch END,
-  position = CASE WHEN ${COUNTS} THEN $4::bigint ELSE position END`;
-
-/** The first seven values of a statement that moves a subscription: two positions, and its row at the claim. */
-function moved({ version, url, types }: SubscriptionRow, from: string, to: string): unknown[] {
-  const [before, after] = [positionOf(from), positionOf(to)];
-  return [before?.epoch, before?.number, after?.epoch, after?.number, version, url, types];
+function moved(old: SubscriptionRow, { url, types, epoch, position }: SubscriptionRow, cursor: string): Changes {
+  const counts = isDeepStrictEqual([old.url, old.types, old.epoch, old.position], [url, types, epoch, position]);
+  return counts ? placeOf(cursor) : {};
 }
 
-/** SQL assignments after a 2xx. @param status parameter with it */
-const delivered = (status: string): string =>
-  `failures = 0, failing_since = NULL, answered_at = clock_timestamp(), answer_status = ${status}, answer_fault = NULL,
-   delivered_at = clock_timestamp()`;
+const delivered = (now: Date, { status }: PushAnswer): Changes => ({
+  ...{ failures: 0, failingSince: null, deliveredAt: now },
+  ...{ answeredAt: now, answerStatus: status, answerFault: null },
+});
 
-/** SQL assignment of the next due time. @param due SQL */
-const dueUnlessPaused = (due: string): string => `due_at = CASE WHEN paused IS NULL THEN ${due} END`;
+const pausedAt = (now: Date, paused: PauseReason): Changes => ({ paused, pausedAt: now, dueAt: null });
+
+/** The next due time of a row, unless it is paused. */
+const dueAt = ({ paused }: SubscriptionRow, time: Date | null): Changes => ({ dueAt: paused === null ? time : null });
+
+const later = (now: Date, ms: number): Date => new Date(now.getTime() + ms);

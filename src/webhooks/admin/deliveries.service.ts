@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { BIGINT, decodeCursor, pageOf } from '../../http/request/page.js';
 import { WEBHOOK_INBOX_QUEUE } from '../../queue/backend/queue-names.js';
@@ -32,6 +33,7 @@ const REOPEN = `UPDATE webhook_deliveries SET state = 'received', reason = NULL,
 @Injectable()
 export class DeliveriesService {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly database: Database,
     private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
@@ -98,7 +100,7 @@ export class DeliveriesService {
     }
     await this.database.transaction(async (tx) => {
       const { rowCount: count } = await tx.query(`${REOPEN} WHERE ${SELECTED} AND id <= $5`, [...values, plan.upToId]);
-      if (count === plan.count) return this.audit.store(tx);
+      if (count === plan.count) return this.audit.store(await this.prisma.in(tx));
       const detail = 'The selection has changed since the dry run. Repeat the dry run.';
       throw new Problem('plan-changed', detail, { extensions: { planned: plan.count, count } });
     }, 'bulk');
@@ -109,7 +111,7 @@ export class DeliveriesService {
   private change(statement: string, id: string): Promise<DeliveryResponse | undefined> {
     return this.database.transaction(async (tx) => {
       const changed = await this.one(statement, id, tx);
-      if (changed) await this.audit.store(tx);
+      if (changed) await this.audit.store(await this.prisma.in(tx));
       return changed;
     });
   }

@@ -1,5 +1,5 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import type pg from 'pg';
+import type { Tx } from '../../database/prisma.service.js';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
 import type { PlatformEvent } from './parse-event.js';
 
@@ -23,7 +23,7 @@ export interface EventHandler<Event extends InboxEvent = InboxEvent> {
    * Writes the effects of the event within the transaction that records its outcome, in a savepoint. After an error it is
    * tried again. It runs again for a repeat, a replay and after a crash, in any order, and must not use other connections.
    */
-  handle(event: Event, tx: pg.PoolClient): Promise<Handled>;
+  handle(event: Event, tx: Tx): Promise<Handled>;
 
   /** Runs once after the commit of a batch in which this handler ran, to notify a queue. It must not throw. */
   readonly afterCommit?: () => void;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type pg from 'pg';
-import { isRetried } from '../../database/database.js';
+import { isRetried, PrismaService } from '../../database/prisma.service.js';
 import { backoffMs } from '../../due-rows/backoff.js';
 import { DueLoopDeps } from '../../due-rows/due-loop.js';
 import { TriggeredLoop } from '../../due-rows/triggered-loop.js';
@@ -54,6 +54,7 @@ export class InboxLoop extends TriggeredLoop {
   private readonly settled;
 
   constructor(
+    private readonly prisma: PrismaService,
     private readonly inbox: InboxRepository,
     private readonly handlers: EventHandlers,
     private readonly vault: Vault,
@@ -149,7 +150,10 @@ export class InboxLoop extends TriggeredLoop {
     const handler = this.handlers.of(event.eventType);
     await tx.query('SAVEPOINT delivery');
     try {
-      const handled = await handler.handle({ ...event, deliveryId, receivedAt, waitingSince }, tx);
+      const handled = await handler.handle(
+        { ...event, deliveryId, receivedAt, waitingSince },
+        await this.prisma.in(tx),
+      );
       await tx.query(handled === 'waiting' ? UNDO : 'RELEASE SAVEPOINT delivery');
       if (handler.afterCommit && handled !== 'waiting') this.deps.database.afterCommit(tx, handler.afterCommit);
       return OUTCOMES[handled];
