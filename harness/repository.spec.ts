@@ -91,6 +91,12 @@ describe('ARCHITECTURE.md', () => {
     for (const { name, folders } of modules)
       expect([name, foldersIn(`src/${name}`).sort()]).toEqual([name, folders.sort()]);
   });
+
+  it('shows code as it is', () => {
+    const [, file = '', code = ''] = /```ts\n\/\/ (\S+)\n([\s\S]*?)\n```/.exec(read('ARCHITECTURE.md')) ?? [];
+    const plain = (text: string) => text.replace(/\s+/g, ' ');
+    expect(plain(read(file))).toContain(plain(code));
+  });
 });
 
 test('no folder has more than 14 source files, except flat ones', () => {
