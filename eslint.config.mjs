@@ -75,7 +75,7 @@ const boundaries = {
 };
 
 /**
- * The files that use `pg`, in a transaction of Prisma (`sql(tx)`) or on connections of their own: the audit insert and LISTEN.
+ * The files that use `pg`, in a transaction of Prisma (`sql(tx)`) or on connections of their own: the inserts of audit entries and events, and LISTEN.
  * Until their folders are rebuilt, also the chain of the audit log, the numbering of the feed, the leases of pushes, what
  * client records ask of people, and the rotation of keys. `transport.decorators.ts` only parses URLs.
  */
@@ -90,6 +90,7 @@ const pgFiles = [
   'src/client-records/legal-hold.service.ts',
   'src/config/transport.decorators.ts',
   'src/feed/commit-order.ts',
+  'src/feed/feed.ts',
   'src/feed/feed-bell.ts',
   'src/feed/feed-reader.ts',
   'src/feed/subject-ids.ts',

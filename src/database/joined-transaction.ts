@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { PrismaPg } from '@prisma/adapter-pg';
 import type { SqlDriverAdapter, Transaction } from '@prisma/driver-adapter-utils';
 import pg from 'pg';
+import type { Prisma } from '../generated/prisma/client.js';
 
 /**
  * The connection of a transaction of `pg` that Prisma joins while it starts one of its own. Goes with `Database`, when the
@@ -37,4 +38,27 @@ export async function borrowed(client: pg.PoolClient): Promise<Transaction> {
     rollbackToSavepoint: (name) => run(`ROLLBACK TO SAVEPOINT ${name}`),
     releaseSavepoint: (name) => run(`RELEASE SAVEPOINT ${name}`),
   };
+}
+
+type Client = Prisma.TransactionClient;
+type Methods = Record<string, (...args: unknown[]) => unknown>;
+
+/** A client that asks for the real one when a method of it or of a model is called. */
+export function atFirstCall(client: () => Promise<Client>): Client {
+  const methodsOf = (of: (client: Client) => unknown) =>
+    new Proxy({} as Methods, {
+      get:
+        (_, name: string) =>
+        async (...args: unknown[]) => {
+          const methods = of(await client()) as Methods;
+          return methods[name]?.(...args);
+        },
+    });
+  const own = methodsOf((real) => real);
+  return new Proxy({} as Client, {
+    get(_, name) {
+      if (typeof name === 'symbol' || name === 'then') return undefined; // it is no promise
+      return name.startsWith('$') ? own[name] : methodsOf((real) => Reflect.get(real, name));
+    },
+  });
 }

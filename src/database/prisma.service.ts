@@ -14,7 +14,7 @@ import { collect, takeCollected } from './after-commit.js';
 import type { ConnectionShares } from './connect/connection-shares.js';
 import { poolOf, USUAL } from './connect/pools.js';
 import { schemaOf } from './connect/session.js';
-import { borrowed, joined } from './joined-transaction.js';
+import { atFirstCall, borrowed, joined } from './joined-transaction.js';
 
 /** A transaction of Prisma. Make one call at a time, because it has one connection. */
 export type Tx = Prisma.TransactionClient;
@@ -97,7 +97,7 @@ export class PrismaService extends PrismaClient implements OnApplicationShutdown
   readonly pool: pg.Pool;
   readonly bulkPool: pg.Pool;
   private readonly connections = new WeakMap<Tx, pg.PoolClient>();
-  private readonly transactions = new WeakMap<pg.PoolClient, Promise<Tx>>();
+  private readonly transactions = new WeakMap<pg.PoolClient, Tx>();
   private readonly leaves = new WeakMap<pg.PoolClient, () => Promise<void>>();
 
   /** @param url of the runtime role */
@@ -129,7 +129,7 @@ export class PrismaService extends PrismaClient implements OnApplicationShutdown
       let isOpen = true;
       sql = whileOpen(started.client as pg.PoolClient, () => isOpen);
       this.connections.set(tx, sql);
-      this.transactions.set(sql, Promise.resolve(tx));
+      this.transactions.set(sql, tx);
       return work(tx).finally(() => {
         isOpen = false;
       });
@@ -160,13 +160,11 @@ export class PrismaService extends PrismaClient implements OnApplicationShutdown
     return sql;
   }
 
-  /** The transaction of Prisma on a connection: that of `sql`, or one that joins a transaction of `Database`. */
-  in(sql: pg.PoolClient): Promise<Tx> {
-    const known = this.transactions.get(sql);
-    if (known) return known;
-    const client = this.join(sql);
-    this.transactions.set(sql, client);
-    return client;
+  /** The transaction of Prisma on a connection: that of `sql`, or one that joins a transaction of `Database` at its first call. */
+  async in(sql: pg.PoolClient): Promise<Tx> {
+    const tx = this.transactions.get(sql) ?? this.joining(sql);
+    this.transactions.set(sql, tx);
+    return tx;
   }
 
   /** A client that joins the transaction of `sql`, if it has one. */
@@ -188,25 +186,36 @@ export class PrismaService extends PrismaClient implements OnApplicationShutdown
     await this.$disconnect();
   }
 
-  /** Keeps a transaction of Prisma open until the transaction of `Database` is about to end. */
-  private join(sql: pg.PoolClient): Promise<Tx> {
-    return new Promise((resolve, reject) => {
-      let leave = () => {};
-      const use = (client: Tx) => {
-        this.connections.set(client, sql);
-        resolve(client);
-        return new Promise<void>((left) => {
-          leave = left;
-        });
-      };
-      const limits = { maxWait: NEVER_MS, timeout: NEVER_MS };
-      const ended = joined.run(sql, () => this.$transaction((client) => joined.run(undefined, use, client), limits));
-      ended.catch(reject);
-      this.leaves.set(sql, () => {
-        leave();
-        return ended;
+  /** A client that joins a transaction of `Database` at its first call, because most need only `sql`. */
+  private joining(sql: pg.PoolClient): Tx {
+    let isOver = false;
+    let joinedTx: Promise<Tx> | undefined;
+    let leave = async () => {};
+    const join = (): Promise<Tx> => {
+      if (isOver) throw new Error('The transaction of this call has ended.');
+      joinedTx ??= new Promise((resolve, reject) => {
+        const use = (tx: Tx) => {
+          resolve(tx);
+          return new Promise<void>((left) => {
+            leave = async () => {
+              left();
+              await ended;
+            };
+          });
+        };
+        const limits = { maxWait: NEVER_MS, timeout: NEVER_MS };
+        const ended = joined.run(sql, () => this.$transaction((tx) => joined.run(undefined, use, tx), limits));
+        ended.catch(reject);
       });
+      return joinedTx;
+    };
+    this.leaves.set(sql, () => {
+      isOver = true;
+      return leave();
     });
+    const tx = atFirstCall(join);
+    this.connections.set(tx, sql);
+    return tx;
   }
 }
 
