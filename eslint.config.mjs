@@ -75,9 +75,9 @@ const boundaries = {
 };
 
 /**
- * The files that use `pg`, in a transaction of Prisma (`sql(tx)`) or on connections of their own: the inserts of audit entries and events, and LISTEN.
- * Until their folders are rebuilt, also the chain of the audit log, the numbering of the feed, the leases of pushes, what
- * client records ask of people, and the rotation of keys. `transport.decorators.ts` only parses URLs.
+ * The files that use `pg`, in a transaction of Prisma (`sql(tx)`) or on connections of their own: the inserts of audit entries
+ * and events, and LISTEN. Until their folders are rebuilt, also the chain of the audit log, the numbering of the feed, the
+ * leases of pushes, what client records ask of people, and the rotation of keys. `transport.decorators.ts` only parses URLs.
  */
 const pgFiles = [
   'src/audit/audit.ts',

@@ -4,10 +4,9 @@ import type { SqlDriverAdapter, Transaction } from '@prisma/driver-adapter-utils
 import pg from 'pg';
 import type { Prisma } from '../generated/prisma/client.js';
 
-/**
- * The connection of a transaction of `pg` that Prisma joins while it starts one of its own. Goes with `Database`, when the
- * last folder is converted.
- */
+// Goes with `Database`, when the last folder is converted.
+
+/** The connection of a transaction of `pg` that Prisma joins while it starts one of its own. */
 export const joined = new AsyncLocalStorage<pg.PoolClient | undefined>();
 
 /** A pool of one existing connection, because `PrismaPg` accepts only pools. */
@@ -43,8 +42,45 @@ export async function borrowed(client: pg.PoolClient): Promise<Transaction> {
 type Client = Prisma.TransactionClient;
 type Methods = Record<string, (...args: unknown[]) => unknown>;
 
+/**
+ * A client that joins a transaction of `pg` when it is called first, because most users need only its connection.
+ *
+ * @param begin starts a transaction of Prisma, which lasts as long as its work
+ * @returns the client, and what ends it, before the transaction of `pg` ends. Calls after that are refused
+ */
+export function joinAtFirstCall(
+  sql: pg.PoolClient,
+  begin: (work: (tx: Client) => Promise<void>) => Promise<void>,
+): { tx: Client; leave: () => Promise<void> } {
+  let isOver = false;
+  let client: Promise<Client> | undefined;
+  let ended = Promise.resolve();
+  let letGo = () => {};
+  const join = (): Promise<Client> => {
+    if (isOver) throw new Error('The transaction of this call has ended.');
+    client ??= new Promise((resolve, reject) => {
+      const left = new Promise<void>((done) => {
+        letGo = done;
+      });
+      const work = (tx: Client) => {
+        resolve(tx);
+        return left;
+      };
+      ended = joined.run(sql, () => begin((tx) => joined.run(undefined, work, tx)));
+      ended.catch(reject);
+    });
+    return client;
+  };
+  const leave = () => {
+    isOver = true;
+    letGo();
+    return ended;
+  };
+  return { tx: atFirstCall(join), leave };
+}
+
 /** A client that asks for the real one when a method of it or of a model is called. */
-export function atFirstCall(client: () => Promise<Client>): Client {
+function atFirstCall(client: () => Promise<Client>): Client {
   const methodsOf = (of: (client: Client) => unknown) =>
     new Proxy({} as Methods, {
       get:

@@ -14,12 +14,16 @@ import { collect, takeCollected } from './after-commit.js';
 import type { ConnectionShares } from './connect/connection-shares.js';
 import { poolOf, USUAL } from './connect/pools.js';
 import { schemaOf } from './connect/session.js';
-import { atFirstCall, borrowed, joined } from './joined-transaction.js';
+import { borrowed, joinAtFirstCall, joined } from './joined-transaction.js';
 
 /** A transaction of Prisma. Make one call at a time, because it has one connection. */
 export type Tx = Prisma.TransactionClient;
 
-/** Instead of Prisma's timeouts, which end a transaction while its statement runs on, PostgreSQL's count. */
+/**
+ * Prisma's timeouts end a transaction while its statement runs on, so only PostgreSQL's count. A new object each time, because
+ * Prisma changes it when transactions are nested.
+ */
+const limits = () => ({ maxWait: NEVER_MS, timeout: NEVER_MS });
 const NEVER_MS = 2 ** 31 - 1;
 
 /** SQLSTATEs of transactions that had no effect and can run again: serialization_failure, deadlock_detected. */
@@ -134,10 +138,8 @@ export class PrismaService extends PrismaClient implements OnApplicationShutdown
         isOpen = false;
       });
     };
-    // A new object, because Prisma changes it when transactions are nested.
-    const limits = { maxWait: NEVER_MS, timeout: NEVER_MS };
     const result = await starting.run(started, () =>
-      this.$transaction((tx) => starting.run(undefined, inside, tx), limits),
+      this.$transaction((tx) => starting.run(undefined, inside, tx), limits()),
     );
     for (const run of takeCollected(sql as unknown as pg.PoolClient)) run();
     return result;
@@ -162,8 +164,12 @@ export class PrismaService extends PrismaClient implements OnApplicationShutdown
 
   /** The transaction of Prisma on a connection: that of `sql`, or one that joins a transaction of `Database` at its first call. */
   async in(sql: pg.PoolClient): Promise<Tx> {
-    const tx = this.transactions.get(sql) ?? this.joining(sql);
+    const known = this.transactions.get(sql);
+    if (known) return known;
+    const { tx, leave } = joinAtFirstCall(sql, (work) => this.$transaction(work, limits()));
+    this.connections.set(tx, sql);
     this.transactions.set(sql, tx);
+    this.leaves.set(sql, leave);
     return tx;
   }
 
@@ -184,38 +190,6 @@ export class PrismaService extends PrismaClient implements OnApplicationShutdown
   async onApplicationShutdown(): Promise<void> {
     await Promise.all([this.pool.end(), this.bulkPool.end()]);
     await this.$disconnect();
-  }
-
-  /** A client that joins a transaction of `Database` at its first call, because most need only `sql`. */
-  private joining(sql: pg.PoolClient): Tx {
-    let isOver = false;
-    let joinedTx: Promise<Tx> | undefined;
-    let leave = async () => {};
-    const join = (): Promise<Tx> => {
-      if (isOver) throw new Error('The transaction of this call has ended.');
-      joinedTx ??= new Promise((resolve, reject) => {
-        const use = (tx: Tx) => {
-          resolve(tx);
-          return new Promise<void>((left) => {
-            leave = async () => {
-              left();
-              await ended;
-            };
-          });
-        };
-        const limits = { maxWait: NEVER_MS, timeout: NEVER_MS };
-        const ended = joined.run(sql, () => this.$transaction((tx) => joined.run(undefined, use, tx), limits));
-        ended.catch(reject);
-      });
-      return joinedTx;
-    };
-    this.leaves.set(sql, () => {
-      isOver = true;
-      return leave();
-    });
-    const tx = atFirstCall(join);
-    this.connections.set(tx, sql);
-    return tx;
   }
 }
 

@@ -258,6 +258,17 @@ test('errors have the codes of PostgreSQL, and nothing of them that is logged qu
 });
 
 describe('a transaction of pg that Prisma joins', () => {
+  test('takes back a call that its failed work did not wait for', async () => {
+    let left: Promise<unknown> = Promise.resolve();
+    const failed = world.get(Database).transaction(async (sql) => {
+      left = faultOf((await prisma.in(sql)).apiKey.create({ data: key('left') }));
+      throw new Error('no');
+    });
+    await expect(failed).rejects.toThrow('no');
+    await left;
+    expect(await named('left')).toBe(0);
+  });
+
   test('also ends with an upload', async () => {
     const ran = jest.fn();
     let left: Tx | undefined;

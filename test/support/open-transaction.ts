@@ -12,13 +12,12 @@ const ROLLED_BACK = new Error('The test rolls back.');
 /** Begins a transaction, whose work the test does from outside. */
 export function openTransaction(prisma: PrismaService): Promise<OpenTransaction> {
   return new Promise((resolve, reject) => {
-    let end = (_: boolean) => {};
     const ended = prisma.transaction(
       (tx) =>
         new Promise<void>((done, fail) => {
-          end = (isKept) => (isKept ? done() : fail(ROLLED_BACK));
           const endedAs = async (isKept: boolean) => {
-            end(isKept);
+            if (isKept) done();
+            else fail(ROLLED_BACK);
             await ended.catch((error: unknown) => {
               if (error !== ROLLED_BACK) throw error;
             });
