@@ -20,7 +20,7 @@ const order = {
   database: { connect: {} },
   vault: {},
   processes: {},
-  queue: { backend: {}, notifier: {} },
+  queue: { backend: {}, notifier: {}, work: {} },
   'due-rows': {},
   audit: {},
   access: { identity: {}, keys: {}, 'sign-in': {}, guard: {} },
@@ -57,8 +57,8 @@ const boundaries = {
     message: 'axios belongs to src/platform: call the platform client instead.',
   },
   queue: {
-    regex: '^(bullmq|ioredis)($|/)',
-    message: 'bullmq and ioredis belong to src/queue and to *.processor.ts: use QueueNotifier instead.',
+    regex: '^(bullmq|ioredis|@nestjs/bullmq)($|/)',
+    message: 'bullmq and ioredis belong to src/queue and to *.processor.ts: use WorkQueues instead.',
   },
   tracing: {
     regex: '^@opentelemetry/',
@@ -94,7 +94,7 @@ const pgFiles = [
   'src/feed/feed-bell.ts',
   'src/feed/feed-reader.ts',
   'src/feed/subject-ids.ts',
-  'src/subscriptions/push/push-loop.ts',
+  'src/subscriptions/push/attempts.repository.ts',
   'src/vault/rotation.ts',
 ];
 

@@ -31,6 +31,10 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
   return isDatabaseUnavailable(error.cause, depth + 1);
 }
 
+/** True if one statement took too long, by the timeout of PostgreSQL or of the client. */
+export const isStatementTimeout = (error: unknown): boolean =>
+  codeOf(error) === '57014' || (error instanceof Error && error.message.startsWith('Query read timeout'));
+
 /** SQLSTATEs of values that no column accepts, such as a text with a NUL, or a time or number that does not exist. */
 const REFUSED_VALUE = /^(22003|22007|22008|22021|22P02|22P05)$/;
 

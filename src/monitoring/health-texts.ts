@@ -33,6 +33,10 @@ export const HEALTH_TEXTS = {
     cause: '{fault} Work continues more slowly, by polling.',
     action: 'Check {setting}, and that the server runs.',
   },
+  'processes-differ': {
+    cause: 'The processes use different queues or limits, so the platform may be called too often ({groups}).',
+    action: 'Give all of them the same REDIS_URL, QUEUE_PREFIX and USER_MANAGEMENT_CALLS_PER_MINUTE, and restart them.',
+  },
   'no-answer': {
     cause: 'These checks took longer than 2 seconds: {parts}.',
     action: 'See the log, and check the load of PostgreSQL and of this machine.',
@@ -50,10 +54,9 @@ export const HEALTH_TEXTS = {
     action: 'Restore their rows, which the log names, from a backup.',
   },
   'grants-altered': {
-    cause:
-      'Keys, sessions or subscriptions were changed outside this service, or AUDIT_KEYS or DATA_KEYS lacks a key: {rows}.',
+    cause: 'Keys or sessions were changed outside this service, or AUDIT_KEYS lacks a key: {rows}.',
     action:
-      'They are not accepted. If no key is missing, find out who changed them. Then revoke these keys, end these sessions and delete these subscriptions.',
+      'They are not accepted. If no key is missing, find out who changed them. Then revoke these keys and end these sessions.',
   },
   'audit-chain-broken': {
     cause: '{fault}',
@@ -142,6 +145,10 @@ export const HEALTH_TEXTS = {
   'pushes-fail': {
     cause: 'Endpoints of the EHR have accepted no event for over ten minutes: {subscriptions}.',
     action: 'See npx notebridge subscriptions for their last answers. Attempts are repeated for five days.',
+  },
+  'pushes-break': {
+    cause: 'notebridge itself fails to push events: {subscriptions}.',
+    action: 'See its log for "the work on a row failed". A key that DATA_KEYS lacks has a cause of its own.',
   },
   'provider-needs-review': {
     cause: 'Providers that need a decision: {count}.',

@@ -29,6 +29,7 @@ const HEALTHY: Record<string, string> = {
   people: 'Providers and clients are mirrored.',
   platform: 'The platform answers calls to user management.',
   queue: 'Workers are notified of due work.',
+  processes: 'All processes use the same queues and limits.',
   sending: 'Calls go to the platform.',
   'session-requests': 'Session requests are sent.',
   sessions: 'Sessions and their notes are fetched.',

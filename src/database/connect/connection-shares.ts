@@ -19,6 +19,12 @@ export interface ConnectionShares {
 
 /** Connections of BullMQ on PostgreSQL: two for statements, and one that listens. */
 export const QUEUE_CONNECTIONS = 3;
+
+/** The same for the workers whose jobs name rows: each listens on one, and all share one for statements. */
+export const WORKER_CONNECTIONS = 2;
+
+/** Those who add jobs have their own, so that they never wait behind a worker. */
+export const PRODUCER_CONNECTIONS = 1;
 const MAX_UPLOADS = 4;
 const MAX_BULK = 3;
 
@@ -29,11 +35,12 @@ export function connectionShares({
   ROLES: roles,
 }: Pick<Env, 'DATABASE_CONNECTIONS' | 'REDIS_URL' | 'ROLES'>): ConnectionShares {
   const isApi = roles.includes('api');
+  const isWorker = roles.includes('worker');
   const fixed = {
     receiver: isApi ? 2 : 1,
     heartbeat: 1,
     feed: isApi ? 1 : 0,
-    queues: redis === undefined ? QUEUE_CONNECTIONS : 0,
+    queues: redis === undefined ? QUEUE_CONNECTIONS + PRODUCER_CONNECTIONS + (isWorker ? WORKER_CONNECTIONS : 0) : 0,
   };
   const rest = total - Object.values(fixed).reduce((sum, each) => sum + each, 0);
   const bulk = Math.min(MAX_BULK, Math.floor(rest / 5));

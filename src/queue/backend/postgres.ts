@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { QUEUE_CONNECTIONS } from '../../database/connect/connection-shares.js';
 import { ANSWER_TIMEOUT_MS, newPool } from '../../database/connect/pools.js';
 import { withClient } from '../../database/connect/session.js';
-import { QUEUE_NAMES } from './queue-names.js';
+import { QUEUE_NAMES, WORK_QUEUE_NAMES } from './queue-names.js';
 import type { StoreBackend } from './store-backend.js';
 
 /**
@@ -90,6 +90,8 @@ export async function createQueueTables(ownerUrl: string): Promise<void> {
   await withClient(ownerUrl, async (client) => {
     await runMigrations(client as unknown as Parameters<typeof runMigrations>[0]);
     // BullMQ makes a queue's sequence at its first job, which a role that owns nothing may not do. Its id is skipped.
-    await client.query('SELECT bullmq.next_job_id(name) FROM unnest($1::text[]) AS name', [QUEUE_NAMES]);
+    await client.query('SELECT bullmq.next_job_id(name) FROM unnest($1::text[]) AS name', [
+      [...QUEUE_NAMES, ...WORK_QUEUE_NAMES],
+    ]);
   });
 }

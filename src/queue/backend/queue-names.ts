@@ -1,4 +1,4 @@
-/** Every queue of the service. A job in any of them only notifies, and is empty. */
+/** Queues whose jobs only notify, and are empty. */
 export const USER_MANAGEMENT_QUEUE = 'user-management';
 export const WEBHOOK_INBOX_QUEUE = 'webhook-inbox';
 export const IMPORT_QUEUE = 'imports';
@@ -13,3 +13,8 @@ export const QUEUE_NAMES = [
 ] as const;
 
 export type QueueName = (typeof QUEUE_NAMES)[number];
+
+/** Queues whose jobs name rows. */
+export const WORK_QUEUE_NAMES = ['pushes'] as const;
+
+export type WorkQueueName = (typeof WORK_QUEUE_NAMES)[number];

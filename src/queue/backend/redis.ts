@@ -6,7 +6,7 @@ import type { StoreBackend } from './store-backend.js';
 import { isRedisReply, storeFault } from './store-fault.js';
 
 /** The oldest supported Redis. BullMQ uses its features without asking, because a user without INFO cannot ask. */
-const OLDEST_VERSION = '6.2.0';
+export const OLDEST_VERSION = '6.2.0';
 RedisConnection.minimumVersion = OLDEST_VERSION;
 
 /**

@@ -1,12 +1,12 @@
 import { mkdtempSync } from 'node:fs';
 import path from 'node:path';
-import { askRedis, findRedisServer, type RedisServer, startRedis } from '../../harness/redis-server.js';
-import type { Service } from '../../harness/service.js';
-import { until } from '../../harness/until.js';
-import { describeOnBothBackends } from '../support/backends.js';
-import { partIs } from '../support/health.js';
-import { type TestWorld, useTestWorlds } from '../support/service.js';
-import { settledPerson } from '../support/settled-person.js';
+import { askRedis, findRedisServer, type RedisServer, startRedis } from '../../../harness/redis-server.js';
+import type { Service } from '../../../harness/service.js';
+import { until } from '../../../harness/until.js';
+import { describeOnBothBackends } from '../../support/backends.js';
+import { partIs } from '../../support/health.js';
+import { type TestWorld, useTestWorlds } from '../../support/service.js';
+import { settledPerson } from '../../support/settled-person.js';
 
 /** A user of Redis as managed services create it, without INFO. */
 const USER = 'ACL SETUSER app reset on >secret ~* &* +@all -@dangerous';

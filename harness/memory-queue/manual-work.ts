@@ -1,0 +1,40 @@
+import { Injectable } from '@nestjs/common';
+import type { Worker } from 'bullmq';
+import type { Clock } from '../../src/config/clock.js';
+import { Feeder } from '../../src/queue/work/feeder.js';
+import { Processes } from '../../src/queue/work/processes.js';
+import { type JobQueue, WorkStore } from '../../src/queue/work/work-store.js';
+import { MemoryQueue } from './memory-queue.js';
+import { MemoryStore } from './memory-store.js';
+import { MemoryWorker } from './memory-worker.js';
+
+/** The queues of one process of a world. The world starts their jobs. */
+export class MemoryWorkStore extends WorkStore {
+  readonly workerClass = MemoryWorker as unknown as typeof Worker;
+  readonly workerOptions;
+  readonly jobs: MemoryStore;
+
+  constructor(clock: Clock) {
+    super(clock, 'DATABASE_URL');
+    this.jobs = new MemoryStore(clock);
+    this.workerOptions = { connection: this.jobs as never };
+  }
+
+  open(name: string): JobQueue {
+    return new MemoryQueue(name, { connection: this.jobs }) as unknown as JobQueue;
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** A feeder whose rounds the world starts. */
+@Injectable()
+export class ManualFeeder extends Feeder {
+  protected override plan(): void {}
+}
+
+/** The row of a process, which the world renews. */
+@Injectable()
+export class ManualProcesses extends Processes {
+  protected override plan(): void {}
+}
