@@ -319,6 +319,26 @@ export interface paths {
         patch: operations["Subscriptions.change"];
         trace?: never;
     };
+    "/v1/subscriptions/{id}/attempts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the last 50 attempts, newest first
+         * @description Needs a key with the scope `subscriptions`.
+         */
+        get: operations["Subscriptions.attempts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/subscriptions/{id}/rotate-secret": {
         parameters: {
             query?: never;
@@ -2176,6 +2196,15 @@ export interface components {
         NewSubscriptionRequest: {
             /** @description Only events of these types. Defaults to all, including types of later versions */
             types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            /**
+             * @description Headers to send with each push, such as a gateway needs: at most 10. They are stored encrypted, and never shown
+             * @example {
+             *       "x-gateway-key": "not-a-real-key"
+             *     }
+             */
+            headers?: {
+                [key: string]: string;
+            } | null;
             /** @description Its purpose; not the name of a person */
             description?: string;
             /**
@@ -2193,36 +2222,45 @@ export interface components {
             at: string;
         };
         PushAnswerResponse: {
-            /** @description The HTTP status; null without an answer */
-            status: number | null;
             /**
              * @description Why the attempt failed; null if it succeeded
              * @enum {string|null}
              */
-            fault: "no-connection" | "tls" | "timeout" | "no-answer" | "redirect" | "error-status" | "address-not-allowed" | null;
+            fault: "no-connection" | "tls" | "timeout" | "no-answer" | "redirect" | "error-status" | "address-not-allowed" | "internal" | null;
             /** Format: date-time */
             at: string;
+            /** @description The HTTP status; null without an answer */
+            status: number | null;
         };
         NewSubscriptionResponse: {
             /** Format: uuid */
             id: string;
             /** @description Null for all */
             types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
-            description: string | null;
             /**
              * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
-             *     or the database was restored; PATCH `after` to choose where to continue. `altered`: this service did not write the row, so
-             *     nothing is pushed; delete it
+             *     or the database was restored; PATCH `after` to choose where to continue
              * @enum {string}
              */
-            state: "active" | "retrying" | "paused" | "cursor-expired" | "altered";
+            state: "active" | "retrying" | "paused" | "cursor-expired";
             /**
              * @description Why it is paused; null if it is not
              * @enum {string|null}
              */
             pausedReason: "requested" | "endpoint-gone" | "no-success" | "cursor-expired" | null;
+            /**
+             * @description Verifies the signatures of Standard Webhooks. Shown only this once
+             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
+             */
+            secret: string;
+            url: string;
+            description: string | null;
+            /** @description The names of the headers that are sent with each push */
+            headers: string[];
             /** Format: date-time */
             pausedAt: string | null;
+            /** @description The cursor of the last event that was delivered, or excluded by its types */
+            cursor: string;
             /** @description Events after `cursor`, of all types */
             behind: number;
             /** @description The oldest event that is not delivered; null if all are */
@@ -2231,12 +2269,12 @@ export interface components {
             failures: number;
             /**
              * Format: date-time
-             * @description The first of them
+             * @description The first of them; null if it was no fault of the endpoint
              */
             failingSince: string | null;
             /**
              * Format: date-time
-             * @description When the next attempt is due; null if nothing waits for one
+             * @description When a failed attempt is repeated; null if none failed, or sending is held
              */
             nextAttemptAt: string | null;
             lastAnswer: components["schemas"]["PushAnswerResponse"] | null;
@@ -2250,14 +2288,6 @@ export interface components {
              * @description Until when the former secret also signs; null if there is only one
              */
             formerSecretUntil: string | null;
-            /**
-             * @description Verifies the signatures of Standard Webhooks. Shown only this once
-             * @example whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
-             */
-            secret: string;
-            url: string;
-            /** @description The cursor of the last event that was delivered, or excluded by its types */
-            cursor: string;
             /** Format: date-time */
             createdAt: string;
         };
@@ -2266,21 +2296,25 @@ export interface components {
             id: string;
             /** @description Null for all */
             types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
-            description: string | null;
             /**
              * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
-             *     or the database was restored; PATCH `after` to choose where to continue. `altered`: this service did not write the row, so
-             *     nothing is pushed; delete it
+             *     or the database was restored; PATCH `after` to choose where to continue
              * @enum {string}
              */
-            state: "active" | "retrying" | "paused" | "cursor-expired" | "altered";
+            state: "active" | "retrying" | "paused" | "cursor-expired";
             /**
              * @description Why it is paused; null if it is not
              * @enum {string|null}
              */
             pausedReason: "requested" | "endpoint-gone" | "no-success" | "cursor-expired" | null;
+            url: string;
+            description: string | null;
+            /** @description The names of the headers that are sent with each push */
+            headers: string[];
             /** Format: date-time */
             pausedAt: string | null;
+            /** @description The cursor of the last event that was delivered, or excluded by its types */
+            cursor: string;
             /** @description Events after `cursor`, of all types */
             behind: number;
             /** @description The oldest event that is not delivered; null if all are */
@@ -2289,12 +2323,12 @@ export interface components {
             failures: number;
             /**
              * Format: date-time
-             * @description The first of them
+             * @description The first of them; null if it was no fault of the endpoint
              */
             failingSince: string | null;
             /**
              * Format: date-time
-             * @description When the next attempt is due; null if nothing waits for one
+             * @description When a failed attempt is repeated; null if none failed, or sending is held
              */
             nextAttemptAt: string | null;
             lastAnswer: components["schemas"]["PushAnswerResponse"] | null;
@@ -2308,9 +2342,6 @@ export interface components {
              * @description Until when the former secret also signs; null if there is only one
              */
             formerSecretUntil: string | null;
-            url: string;
-            /** @description The cursor of the last event that was delivered, or excluded by its types */
-            cursor: string;
             /** Format: date-time */
             createdAt: string;
         };
@@ -2318,10 +2349,33 @@ export interface components {
             items: components["schemas"]["SubscriptionResponse"][];
             nextCursor: string | null;
         };
+        AttemptResponse: {
+            /**
+             * @description Why the attempt failed; null if it succeeded
+             * @enum {string|null}
+             */
+            fault: "no-connection" | "tls" | "timeout" | "no-answer" | "redirect" | "error-status" | "address-not-allowed" | "internal" | null;
+            /** @description The event; null if the attempt failed before one was read */
+            cursor: string | null;
+            type: string | null;
+            durationMs: number;
+            /** Format: date-time */
+            at: string;
+            /** @description The HTTP status; null without an answer */
+            status: number | null;
+        };
+        AttemptPageResponse: {
+            items: components["schemas"]["AttemptResponse"][];
+            nextCursor: string | null;
+        };
         ChangeSubscriptionRequest: {
             url?: string;
             /** @description Only events of these types; null for all */
             types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            /** @description Replaces all headers that are sent with each push; null for none. Needed if `url` names another host, and there are any */
+            headers?: {
+                [key: string]: string;
+            } | null;
             /** @description True pauses, false resumes after the last event that the endpoint accepted. Events wait during a pause */
             paused?: boolean;
             /** @description Continues after this cursor instead; 0 for the oldest event, latest for the events from now on */
@@ -3524,7 +3578,7 @@ export interface components {
              * @example no-worker
              * @enum {string}
              */
-            code: "audit-chain-broken" | "audit-entries-altered" | "audit-entries-unlinked" | "audit-heads-refused" | "audit-not-writable" | "check-failed" | "client-failed" | "client-needs-review" | "compliance-result-unreadable" | "compliance-unknown" | "database-read-only" | "database-unavailable" | "delivery-dead" | "delivery-not-understood" | "grants-altered" | "import-dry-run" | "import-needs-mapping" | "import-paused" | "import-planned" | "inbox-not-writable" | "keys-expire" | "missing-data-key" | "no-answer" | "no-api" | "no-worker" | "not-configured" | "notes-late" | "older-database" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "provider-failed" | "provider-needs-review" | "pushes-fail" | "queue-unavailable" | "rate-limited" | "requests-late" | "sending-held" | "sending-held-by-setting" | "session-unknown" | "session-unreadable" | "sessions-late" | "subscriptions-paused" | "unreadable-answers" | "unreadable-values" | "wrong-signatures";
+            code: "audit-chain-broken" | "audit-entries-altered" | "audit-entries-unlinked" | "audit-heads-refused" | "audit-not-writable" | "check-failed" | "client-failed" | "client-needs-review" | "compliance-result-unreadable" | "compliance-unknown" | "database-read-only" | "database-unavailable" | "delivery-dead" | "delivery-not-understood" | "grants-altered" | "import-dry-run" | "import-needs-mapping" | "import-paused" | "import-planned" | "inbox-not-writable" | "keys-expire" | "missing-data-key" | "no-answer" | "no-api" | "no-worker" | "not-configured" | "notes-late" | "older-database" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "processes-differ" | "provider-failed" | "provider-needs-review" | "pushes-break" | "pushes-fail" | "queue-unavailable" | "rate-limited" | "requests-late" | "sending-held" | "sending-held-by-setting" | "session-unknown" | "session-unreadable" | "sessions-late" | "subscriptions-paused" | "unreadable-answers" | "unreadable-values" | "wrong-signatures";
             /** @description The part that reports it */
             part: string;
             /** @enum {string} */
@@ -3663,7 +3717,7 @@ export interface components {
              * @description Branch on it. docs/reference/problems.md has the status and the meaning of each
              * @enum {string}
              */
-            type: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:account-deleted" | "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:api-key-ended" | "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-platform-user-id" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:confirm-at-provider" | "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:cursor-gone" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:held-by-setting" | "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:job-id-needed" | "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:key-sign-in-off" | "urn:notebridge:problem:length-required" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:not-acceptable" | "urn:notebridge:problem:not-built" | "urn:notebridge:problem:not-configured" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-genuine" | "urn:notebridge:problem:not-kept" | "urn:notebridge:problem:not-next" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:not-waiting" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:plan-changed" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unclear" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:platform-user-id-needed" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:provider-not-found" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:same-client" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-id-needed" | "urn:notebridge:problem:session-requested" | "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:session-unsettled" | "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:step-up-required" | "urn:notebridge:problem:subscription-altered" | "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-rows" | "urn:notebridge:problem:too-many-streams" | "urn:notebridge:problem:too-many-subscriptions" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:transcript-removed" | "urn:notebridge:problem:unauthenticated" | "urn:notebridge:problem:unavailable" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-api-key" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-delivery" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unknown-job" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:unknown-platform-user" | "urn:notebridge:problem:unknown-processing-session" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unknown-row" | "urn:notebridge:problem:unknown-session" | "urn:notebridge:problem:unknown-subscription" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type" | "urn:notebridge:problem:upload-broken-off" | "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused" | "urn:notebridge:problem:upload-stalled" | "urn:notebridge:problem:url-not-allowed" | "urn:notebridge:problem:url-too-long" | "urn:notebridge:problem:validation" | "urn:notebridge:problem:wrong-key" | "urn:notebridge:problem:wrong-part" | "urn:notebridge:problem:wrong-state";
+            type: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:account-deleted" | "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:api-key-ended" | "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-platform-user-id" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:confirm-at-provider" | "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:cursor-gone" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:held-by-setting" | "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:job-id-needed" | "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:key-sign-in-off" | "urn:notebridge:problem:length-required" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:not-acceptable" | "urn:notebridge:problem:not-built" | "urn:notebridge:problem:not-configured" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-genuine" | "urn:notebridge:problem:not-kept" | "urn:notebridge:problem:not-next" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:not-waiting" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:plan-changed" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unclear" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:platform-user-id-needed" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:provider-not-found" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:same-client" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-id-needed" | "urn:notebridge:problem:session-requested" | "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:session-unsettled" | "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:step-up-required" | "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-rows" | "urn:notebridge:problem:too-many-streams" | "urn:notebridge:problem:too-many-subscriptions" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:transcript-removed" | "urn:notebridge:problem:unauthenticated" | "urn:notebridge:problem:unavailable" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-api-key" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-delivery" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unknown-job" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:unknown-platform-user" | "urn:notebridge:problem:unknown-processing-session" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unknown-row" | "urn:notebridge:problem:unknown-session" | "urn:notebridge:problem:unknown-subscription" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type" | "urn:notebridge:problem:upload-broken-off" | "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused" | "urn:notebridge:problem:upload-stalled" | "urn:notebridge:problem:url-not-allowed" | "urn:notebridge:problem:url-too-long" | "urn:notebridge:problem:validation" | "urn:notebridge:problem:wrong-key" | "urn:notebridge:problem:wrong-part" | "urn:notebridge:problem:wrong-state";
             title: string;
             status: number;
             /** @description One sentence to show */
@@ -4328,6 +4382,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SubscriptionResponse"];
+                };
+            };
+            default: components["responses"]["problem"];
+        };
+    };
+    "Subscriptions.attempts": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttemptPageResponse"];
                 };
             };
             default: components["responses"]["problem"];

@@ -16,6 +16,7 @@ import { MonitoringModule } from './monitoring/monitoring.module.js';
 import { OperationsModule } from './operations/operations.module.js';
 import { PeopleModule, PeopleWorkerModule } from './people/people.module.js';
 import { PlatformModule } from './platform/platform.module.js';
+import { QueueModule } from './queue/work/queue.module.js';
 import { RecorderModule } from './recorder/recorder.module.js';
 import { RecordingsModule } from './recordings/recordings.module.js';
 import { SearchModule } from './search/search.module.js';
@@ -31,6 +32,7 @@ const MODULES = [
   DatabaseModule,
   VaultModule,
   DueRowsModule,
+  QueueModule,
   AuditModule,
   AccessModule,
   IdempotencyModule,

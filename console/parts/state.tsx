@@ -60,7 +60,6 @@ const SUBSCRIPTION: Tones<Schemas['SubscriptionResponse']['state']> = {
   retrying: 'warn',
   paused: 'bad',
   'cursor-expired': 'bad',
-  altered: 'bad',
 };
 
 const IMPORT: Tones<Schemas['ImportResponse']['state']> = {

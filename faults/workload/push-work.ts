@@ -15,6 +15,11 @@ const MISBEHAVIOURS: Record<string, Respond> = {
     answer.writeHead(200, { 'content-length': '1000' }).write('{');
     setTimeout(() => answer.destroy(), 20);
   },
+  'a body after a 204': (answer) => {
+    const { socket } = answer;
+    answer.writeHead(204).end();
+    socket?.write('<html>');
+  },
   'another protocol': status(101, SWITCH_PROTOCOL),
   'an error': status(500),
   'too many requests': status(429, { 'retry-after': '6' }),

@@ -9,11 +9,12 @@ import { Retention } from '../../src/operations/retention.js';
 import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import { DependentsRepository } from '../../src/people/store/dependents.repository.js';
 import type { QueueName } from '../../src/queue/backend/queue-names.js';
+import { Feeder } from '../../src/queue/work/feeder.js';
 import { RequestSender } from '../../src/sessions/create/request-sender.js';
 import { ProcessingRefresher } from '../../src/sessions/refresh/processing-refresher.js';
 import { SessionRefresher } from '../../src/sessions/refresh/refresh.repository.js';
-import { PushLoop } from '../../src/subscriptions/push/push-loop.js';
 import { InboxLoop } from '../../src/webhooks/process/inbox-loop.js';
+import type { MemoryStore } from '../memory-queue/memory-store.js';
 
 /** Calls after which the reconciler counts as one that never runs out of work. */
 const MAX_CALLS = 5_000;
@@ -23,8 +24,9 @@ const MAX_CALLS = 5_000;
  *
  * @param step moves time by the smallest step, because a call decided in the same millisecond as a change counts as
  *   outdated by it
+ * @param store of the queues whose jobs name rows
  */
-export function workOf(app: INestApplicationContext, step: () => Promise<unknown>) {
+export function workOf(app: INestApplicationContext, step: () => Promise<unknown>, store: MemoryStore) {
   const inbox = app.get(InboxLoop, { strict: false });
   const requests = app.get(RequestSender, { strict: false });
   const sessions = app.get(SessionRefresher, { strict: false });
@@ -36,7 +38,7 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
   const dependents = app.get(DependentsRepository, { strict: false });
   const imports = app.get(ImportRunner, { strict: false });
   const heads = app.get(AuditHeads, { strict: false });
-  const pushes = app.get(PushLoop, { strict: false });
+  const feeder = app.get(Feeder, { strict: false });
   const linker = app.get(AuditLinker, { strict: false });
   const retention = app.get(Retention, { strict: false });
   return {
@@ -71,10 +73,9 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
     async imports() {
       await imports.run();
     },
-    async pushes() {
-      await pushes.noticeEvents();
-      await pushes.run();
-      await pushes.finished(); // what noticeEvents has triggered
+    async jobs() {
+      await feeder.round();
+      await store.runDue();
     },
     links: () => linker.linkAll(),
     heads: () => heads.publish(),
@@ -102,8 +103,6 @@ export const WORK_OF_POLLS: Record<string, keyof Work> = {
   'clients of new providers': 'people',
   'overlooked people': 'overlooked',
   imports: 'imports',
-  subscriptions: 'pushes',
-  'events to push': 'pushes',
   'audit-links': 'links',
   'audit-heads': 'heads',
   'retention-audit': 'retention',

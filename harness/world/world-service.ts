@@ -9,7 +9,12 @@ import { DueRowsModule } from '../../src/due-rows/due-rows.module.js';
 import { WorkerProcess } from '../../src/processes/worker-process.js';
 import { Poller } from '../../src/queue/notifier/poller.js';
 import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
+import { Feeder } from '../../src/queue/work/feeder.js';
+import { Processes } from '../../src/queue/work/processes.js';
+import { WorkStore } from '../../src/queue/work/work-store.js';
 import { httpAdapter, setupApp } from '../../src/setup.js';
+import { ManualFeeder, ManualProcesses, MemoryWorkStore } from '../memory-queue/manual-work.js';
+import type { MemoryStore } from '../memory-queue/memory-store.js';
 import { Changes } from './changes.js';
 import { WORK_OF_POLLS, type Work, workOf } from './work.js';
 import { type IdlePoller, type RecordedNotifications, WorldQueueModule } from './world-queue.js';
@@ -23,6 +28,8 @@ export interface WorldService {
   readonly work: Work;
   readonly notifications: RecordedNotifications;
   readonly changes: Changes;
+  /** The queues whose jobs name rows. */
+  readonly store: MemoryStore;
   /** Finds due rows as the poller does. */
   poll(): Promise<Polled>;
   beat(): Promise<void>;
@@ -30,7 +37,7 @@ export interface WorldService {
 
 /** The findings of a poll. */
 interface Polled {
-  readonly due: ReadonlySet<keyof Work>;
+  readonly due: Set<keyof Work>;
   /** Milliseconds until the next row is due; infinite without one. */
   readonly nextInMs: number;
   /** True if an audit entry is not linked. */
@@ -54,13 +61,21 @@ export interface ServiceParts {
  */
 export async function startService(settings: Variables, { clock, random, step }: ServiceParts): Promise<WorldService> {
   const env = validateEnv(settings);
+  const workStore = new MemoryWorkStore(clock);
+  const store = workStore.jobs;
   const builder = Test.createTestingModule({ imports: [AppModule.with(env)] })
     .overrideModule(DueRowsModule)
     .useModule(WorldQueueModule)
     .overrideProvider(Clock)
     .useValue(clock)
     .overrideProvider(Random)
-    .useValue(random);
+    .useValue(random)
+    .overrideProvider(WorkStore)
+    .useValue(workStore)
+    .overrideProvider(Feeder)
+    .useClass(ManualFeeder)
+    .overrideProvider(Processes)
+    .useClass(ManualProcesses);
   const module = await builder.compile();
   const app = module.createNestApplication<NestFastifyApplication>(httpAdapter(env), { logger: false });
   await setupApp(app);
@@ -78,13 +93,20 @@ export async function startService(settings: Variables, { clock, random, step }:
     app,
     url: await app.getUrl(),
     get work() {
-      work ??= workOf(app, step);
+      work ??= workOf(app, step, store);
       return work;
     },
     notifications: app.get(QueueNotifier),
     changes,
-    poll: async () => polled(await poller.waitsByName()),
-    beat: () => app.get(WorkerProcess).beat(),
+    store,
+    poll: async () => {
+      await app.get(Feeder).round();
+      return withJobs(polled(await poller.waitsByName()), store.nextInMs);
+    },
+    beat: async () => {
+      await app.get(WorkerProcess).beat();
+      await app.get(Processes).seen();
+    },
   };
 }
 
@@ -97,4 +119,10 @@ function polled(waits: readonly [name: string, ms: number][]): Polled {
     nextInMs: Math.min(...works.map(({ ms }) => ms).filter((ms) => ms > 0)),
     isUnlinked: kinds.some(({ kind, ms }) => kind === 'links' && ms <= 0),
   };
+}
+
+/** @param inMs milliseconds until a job can start; undefined without any */
+function withJobs(found: Polled, inMs = Number.POSITIVE_INFINITY): Polled {
+  if (inMs <= 0) found.due.add('jobs');
+  return inMs > 0 ? { ...found, nextInMs: Math.min(found.nextInMs, inMs) } : found;
 }

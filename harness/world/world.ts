@@ -213,6 +213,11 @@ export class World {
     return service;
   }
 
+  /** Wipes the store of the queues, as FLUSHALL does. */
+  forgetJobs(): void {
+    this.service.store.wipe();
+  }
+
   /** Empties the database and the platform, and lets everything that a process remembers expire. */
   async reset(): Promise<void> {
     this.platform.release();
@@ -224,6 +229,7 @@ export class World {
     if (this.isAltered) await this.restart().then(() => this.database.empty());
     this.platform.simulator.state.reset();
     this.random.restart();
+    this.service.store.wipe();
     forgetEarlierTests(this.service.app);
     this.registerWebhook();
     await this.advance(BETWEEN_TESTS);
@@ -264,12 +270,14 @@ export class World {
 
   /** Waits out a short pause. @returns the work notified by then; undefined if nothing is due soon */
   private async takeNotified(): Promise<Set<keyof Work> | undefined> {
-    const { notifications } = this.service;
+    const { notifications, store } = this.service;
     await notifications.plan();
-    const inMs = Math.min(notifications.nextInMs ?? FOREVER_MS, this.clock.nextInMs ?? FOREVER_MS);
+    const waits = [notifications.nextInMs, store.nextInMs, this.clock.nextInMs];
+    const inMs = Math.min(...waits.map((ms) => ms ?? FOREVER_MS));
     if (inMs > SHORT_MS) return undefined;
     if (inMs > 0) await this.move(Math.ceil(inMs));
-    return new Set(notifications.takeDue().map((queue) => WORK_OF_QUEUES[queue]));
+    const kinds = new Set<keyof Work>(notifications.takeDue().map((queue) => WORK_OF_QUEUES[queue]));
+    return store.nextInMs === 0 ? kinds.add('jobs') : kinds;
   }
 
   /** Moves time, one step after the other: two sessions cannot replace the database's functions at the same time. */

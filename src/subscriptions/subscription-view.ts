@@ -4,7 +4,8 @@ import type { FeedEventResponse, FeedPageResponse } from '../feed/feed.dto.js';
 import { isCursorGone, numberOf, positionOf } from '../feed/feed-cursor.js';
 import { FeedReader } from '../feed/feed-reader.js';
 import { Sending } from '../sending/sending.js';
-import { cursorOfRow, type SubscriptionRow, SubscriptionSeal, stateOf, typesOf } from './push/subscription-row.js';
+import { Attempts } from './push/attempts.repository.js';
+import { cursorOfRow, type SubscriptionRow, stateOf, typesOf } from './push/subscription-row.js';
 import type { SubscriptionResponse } from './subscriptions.dto.js';
 
 /** Maximum pages in which the next event is looked for, of 1,000 events each if types are chosen. */
@@ -15,7 +16,7 @@ const MAX_PAGES = 5;
 export class SubscriptionView {
   constructor(
     private readonly reader: FeedReader,
-    private readonly seal: SubscriptionSeal,
+    private readonly attempts: Attempts,
     private readonly sending: Sending,
     private readonly clock: Clock,
   ) {}
@@ -49,14 +50,15 @@ export class SubscriptionView {
     const behind = isSameEpoch ? Math.max(0, Number(numberOf(head) - numberOf(cursor))) : 0;
     const found = isSameEpoch && behind === 0 ? undefined : await this.nextOf(row);
     const next = found === 'gone' ? undefined : found;
-    const state = stateOf(this.seal, row);
+    const last = row.attempts === 0n ? null : await this.attempts.newestOf(row);
     return {
       id: row.id,
       url: row.url,
       types: typesOf(row) ?? null,
       description: row.description,
-      // The push loop finds out only when it resumes.
-      state: found === 'gone' && state !== 'altered' ? 'cursor-expired' : state,
+      headers: row.headerNames,
+      // The pushes find out only when they resume.
+      state: found === 'gone' ? 'cursor-expired' : stateOf(row),
       pausedReason: row.paused,
       pausedAt: row.pausedAt,
       cursor,
@@ -64,8 +66,8 @@ export class SubscriptionView {
       next: next ? { cursor: next.cursor, type: next.type, at: next.at } : null,
       failures: row.failures,
       failingSince: row.failingSince,
-      nextAttemptAt: next && !this.sending.isHeldNow ? row.dueAt : null,
-      lastAnswer: row.answeredAt && { at: row.answeredAt, status: row.answerStatus, fault: row.answerFault },
+      nextAttemptAt: next && row.failures > 0 && !this.sending.isHeldNow ? row.dueAt : null,
+      lastAnswer: last && { at: last.at, status: last.status, fault: last.fault },
       deliveredAt: row.deliveredAt,
       formerSecretUntil: row.formerUntil && row.formerUntil > this.clock.now() ? row.formerUntil : null,
       createdAt: row.createdAt,

@@ -3,10 +3,14 @@ import { Clock } from '../config/clock.js';
 import { PrismaService } from '../database/prisma.service.js';
 import { type Health, HealthIndicator, healthOf, namesOf } from '../monitoring/health-indicator.js';
 import { inSentence, labelOf } from '../words/words.js';
-import { rowOf, type SubscriptionRow, SubscriptionSeal } from './push/subscription-row.js';
+import { Attempts } from './push/attempts.repository.js';
+import { rowOf } from './push/subscription-row.js';
 
 /** How long an endpoint must fail to be reported. Shorter faults, such as a restart of the EHR, end on their own. */
 const FAILING_AFTER_MS = 10 * 60_000;
+
+/** After so many failures of notebridge itself, about six minutes after the first, they are reported. */
+const BROKEN_FAILURES = 4;
 
 /** Reports endpoints that take no events. */
 @Injectable()
@@ -14,54 +18,48 @@ export class SubscriptionsHealth {
   constructor(
     private readonly prisma: PrismaService,
     private readonly clock: Clock,
-    private readonly seal: SubscriptionSeal,
+    private readonly attempts: Attempts,
   ) {}
 
   @HealthIndicator({ name: 'subscriptions', needs: ['database', 'worker'] })
   async health(): Promise<Health> {
     const stored = await this.prisma.subscription.findMany({ orderBy: [{ createdAt: 'asc' }, { id: 'asc' }] });
-    const rows = stored.map(rowOf);
     const failsSinceBefore = new Date(this.clock.now().getTime() - FAILING_AFTER_MS);
-    const isAltered = (row: SubscriptionRow) => !this.seal.secretsOf(row);
-    const altered = rows.filter(isAltered);
-    // The URL of a row that was changed outside this service may be anything.
-    const intact = rows.filter((row) => !isAltered(row));
-    const paused = intact.filter((row) => row.paused !== null && row.paused !== 'requested');
-    const failing = intact.filter(
-      (row) => row.paused === null && row.failingSince !== null && row.failingSince < failsSinceBefore,
-    );
+    const paused: Fault[] = [];
+    const failing: Fault[] = [];
+    const broken: Fault[] = [];
+    for (const row of stored.map(rowOf)) {
+      const { url, paused: why, pausedAt, failingSince } = row;
+      if (why !== null && why !== 'requested')
+        paused.push({ url, reason: labelOf('pauseReason', why), since: pausedAt as Date });
+      else if (why === null && failingSince !== null && failingSince < failsSinceBefore)
+        failing.push({
+          url,
+          reason: labelOf('pushFault', (await this.attempts.newestOf(row))?.fault ?? ''),
+          since: failingSince,
+        });
+      else if (why === null && failingSince === null && row.failures >= BROKEN_FAILURES)
+        broken.push({ url, reason: labelOf('pushFault', 'internal') });
+    }
     return healthOf([
-      altered.length > 0 && {
-        code: 'grants-altered',
-        values: { rows: namesOf(altered.map(({ id }) => `subscriptions ${id}`)) },
-      },
-      paused.length > 0 && {
-        code: 'subscriptions-paused',
-        values: {
-          subscriptions: namesOf(
-            paused.map(({ url, paused: reason }) => because(url, labelOf('pauseReason', reason ?? ''))),
-          ),
-        },
-        ...sinceOf(paused.map(({ pausedAt }) => pausedAt)),
-      },
-      failing.length > 0 && {
-        code: 'pushes-fail',
-        values: {
-          subscriptions: namesOf(
-            failing.map(({ url, answerFault }) => because(url, labelOf('pushFault', answerFault ?? ''))),
-          ),
-        },
-        ...sinceOf(failing.map(({ failingSince }) => failingSince)),
-      },
+      causeOf('subscriptions-paused', paused),
+      causeOf('pushes-fail', failing),
+      causeOf('pushes-break', broken),
     ]);
   }
 }
 
-/** The host of an endpoint, because the rest of its URL may hold a token, and what is wrong there. */
-const because = (url: string, reason: string): string => `${new URL(url).host} (${inSentence(reason)})`;
+/** An endpoint that takes no events. */
+interface Fault {
+  url: string;
+  reason: string;
+  since?: Date;
+}
 
-/** The earliest of these times. */
-function sinceOf(times: readonly (Date | null)[]): { since?: Date } {
-  const known = times.flatMap((time) => time?.getTime() ?? []);
-  return known.length === 0 ? {} : { since: new Date(Math.min(...known)) };
+/** Names endpoints by their hosts, because the rest of a URL may hold a token. */
+function causeOf(code: 'subscriptions-paused' | 'pushes-fail' | 'pushes-break', faults: readonly Fault[]) {
+  if (faults.length === 0) return false;
+  const subscriptions = namesOf(faults.map(({ url, reason }) => `${new URL(url).host} (${inSentence(reason)})`));
+  const times = faults.flatMap(({ since }) => since?.getTime() ?? []);
+  return { code, values: { subscriptions }, ...(times.length > 0 && { since: new Date(Math.min(...times)) }) };
 }

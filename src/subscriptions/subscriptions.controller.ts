@@ -6,6 +6,7 @@ import { Unaudited } from '../audit/audit.interceptor.js';
 import { PageQuery } from '../http/request/page.js';
 import { UuidParam } from '../http/request/uuid-param.js';
 import {
+  AttemptPageResponse,
   ChangeSubscriptionRequest,
   NewSubscriptionRequest,
   NewSubscriptionResponse,
@@ -50,9 +51,15 @@ export class SubscriptionsController {
     return this.subscriptions.find(id);
   }
 
+  /** List the last 50 attempts, newest first */
+  @Get(':id/attempts')
+  attempts(@UuidParam() id: string): Promise<AttemptPageResponse> {
+    return this.subscriptions.attempts(id);
+  }
+
   /** Update or pause a subscription, or move its position in the feed */
   @Patch(':id')
-  @StepUp(({ url, types, after }) => url !== undefined || types !== undefined || after !== undefined)
+  @StepUp((body) => ['url', 'types', 'headers', 'after'].some((field) => body[field] !== undefined))
   change(@UuidParam() id: string, @Body() body: ChangeSubscriptionRequest): Promise<SubscriptionResponse> {
     return this.subscriptions.change(id, body);
   }

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import { IsBoolean, IsOptional, Matches, ValidateBy } from 'class-validator';
+import { IsBoolean, IsObject, IsOptional, Matches, ValidateBy } from 'class-validator';
 import { unknownType } from '../feed/feed.dto.js';
 import { FEED_TYPES, type FeedType } from '../feed/feed-types.js';
 import { MaxCharacters, OptionalText } from '../http/request/fields.js';
@@ -37,6 +37,14 @@ const OptionalTypes = (): PropertyDecorator =>
     }),
   );
 
+/** Headers that are sent with each push. */
+const OptionalHeaders = (): PropertyDecorator =>
+  applyDecorators(
+    ApiPropertyOptional({ type: 'object', additionalProperties: { type: 'string', maxLength: 4_000 }, nullable: true }),
+    IsOptional(),
+    IsObject({ message: 'must be an object of names and values' }),
+  );
+
 export class NewSubscriptionRequest {
   /**
    * The URL that receives each event by POST: https, or http to this machine. May contain a token, but nothing
@@ -48,6 +56,14 @@ export class NewSubscriptionRequest {
   /** Only events of these types. Defaults to all, including types of later versions */
   @OptionalTypes()
   types?: FeedType[] | null;
+
+  /**
+   * Headers to send with each push, such as a gateway needs: at most 10. They are stored encrypted, and never shown
+   *
+   * @example {"x-gateway-key": "not-a-real-key"}
+   */
+  @OptionalHeaders()
+  headers?: Record<string, unknown> | null;
 
   /** Its purpose; not the name of a person */
   @OptionalText(DESCRIPTION_CHARACTERS)
@@ -68,6 +84,10 @@ export class ChangeSubscriptionRequest {
   /** Only events of these types; null for all */
   @OptionalTypes()
   types?: FeedType[] | null;
+
+  /** Replaces all headers that are sent with each push; null for none. Needed if `url` names another host, and there are any */
+  @OptionalHeaders()
+  headers?: Record<string, unknown> | null;
 
   /** True pauses, false resumes after the last event that the endpoint accepted. Events wait during a pause */
   @IsOptional()
@@ -91,7 +111,6 @@ export class PushAnswerResponse {
   at!: Date;
 
   /** The HTTP status; null without an answer */
-  @ApiProperty({ type: Number, nullable: true })
   status!: number | null;
 
   /** Why the attempt failed; null if it succeeded */
@@ -115,13 +134,14 @@ export class SubscriptionResponse {
   @ApiProperty({ enum: TYPES, isArray: true, nullable: true })
   types!: FeedType[] | null;
 
-  @ApiProperty({ type: String, nullable: true })
   description!: string | null;
+
+  /** The names of the headers that are sent with each push */
+  headers!: string[];
 
   /**
    * `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
-   * or the database was restored; PATCH `after` to choose where to continue. `altered`: this service did not write the row, so
-   * nothing is pushed; delete it
+   * or the database was restored; PATCH `after` to choose where to continue
    */
   @ApiProperty({ enum: STATES })
   state!: State;
@@ -130,44 +150,51 @@ export class SubscriptionResponse {
   @ApiProperty({ enum: PAUSE_REASONS, nullable: true })
   pausedReason!: PauseReason | null;
 
-  @ApiProperty({ type: Date, nullable: true })
   pausedAt!: Date | null;
 
   /** The cursor of the last event that was delivered, or excluded by its types */
   cursor!: string;
 
   /** Events after `cursor`, of all types */
-  @ApiProperty({ type: Number })
   behind!: number;
 
   /** The oldest event that is not delivered; null if all are */
-  @ApiProperty({ type: NextEventResponse, nullable: true })
   next!: NextEventResponse | null;
 
   /** Consecutive failed attempts */
-  @ApiProperty({ type: Number })
   failures!: number;
 
-  /** The first of them */
-  @ApiProperty({ type: Date, nullable: true })
+  /** The first of them; null if it was no fault of the endpoint */
   failingSince!: Date | null;
 
-  /** When the next attempt is due; null if nothing waits for one */
-  @ApiProperty({ type: Date, nullable: true })
+  /** When a failed attempt is repeated; null if none failed, or sending is held */
   nextAttemptAt!: Date | null;
 
-  @ApiProperty({ type: PushAnswerResponse, nullable: true })
   lastAnswer!: PushAnswerResponse | null;
 
   /** When the last event was delivered */
-  @ApiProperty({ type: Date, nullable: true })
   deliveredAt!: Date | null;
 
   /** Until when the former secret also signs; null if there is only one */
-  @ApiProperty({ type: Date, nullable: true })
   formerSecretUntil!: Date | null;
 
   createdAt!: Date;
+}
+
+/** An attempt to push an event. */
+export class AttemptResponse extends PushAnswerResponse {
+  /** The event; null if the attempt failed before one was read */
+  @ApiProperty({ type: String, nullable: true })
+  cursor!: string | null;
+
+  @ApiProperty({ type: String, nullable: true })
+  type!: string | null;
+
+  durationMs!: number;
+}
+
+export class AttemptPageResponse extends PageResponse {
+  items!: AttemptResponse[];
 }
 
 export class NewSubscriptionResponse extends SubscriptionResponse {

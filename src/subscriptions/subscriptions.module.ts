@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
+import { Attempts } from './push/attempts.repository.js';
 import { Endpoint } from './push/endpoint.js';
-import { PushProcessor } from './push/push.processor.js';
-import { PushLoop } from './push/push-loop.js';
+import { PushesProcessor } from './push/pushes.processor.js';
+import { PushesRepository } from './push/pushes.repository.js';
 import { SubscriptionSeal } from './push/subscription-row.js';
 import { SubscriptionView } from './subscription-view.js';
 import { SubscriptionsController } from './subscriptions.controller.js';
@@ -11,11 +12,11 @@ import { SubscriptionsHealth } from './subscriptions-health.js';
 /** The events of the feed, pushed to the EHR. */
 @Module({
   controllers: [SubscriptionsController],
-  providers: [Subscriptions, SubscriptionSeal, SubscriptionView, Endpoint, SubscriptionsHealth],
-  exports: [SubscriptionSeal, Endpoint],
+  providers: [Subscriptions, SubscriptionSeal, SubscriptionView, Attempts, Endpoint, SubscriptionsHealth],
+  exports: [SubscriptionSeal, Attempts, Endpoint],
 })
 export class SubscriptionsModule {}
 
 /** Providers of worker processes only. */
-@Module({ imports: [SubscriptionsModule], providers: [PushLoop, PushProcessor] })
+@Module({ imports: [SubscriptionsModule], providers: [PushesRepository, PushesProcessor] })
 export class SubscriptionsWorkerModule {}

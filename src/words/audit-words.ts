@@ -89,6 +89,7 @@ const REQUESTS: Record<string, Sentence> = {
   'GET /v1/sessions/:id/recording-url': ['requested', 'request', 'the recording of a session'],
   'GET /v1/processing-sessions/:processingId': viewed('a processing session'),
   'GET /v1/subscriptions/:id': viewed('a subscription'),
+  'GET /v1/subscriptions/:id/attempts': viewed('the last attempts of a subscription'),
   'POST /v1/subscriptions': ['created', 'create', 'a subscription'],
   'PATCH /v1/subscriptions/:id': ['changed', 'change', 'a subscription'],
   'DELETE /v1/subscriptions/:id': ['deleted', 'delete', 'a subscription'],

@@ -101,7 +101,6 @@ export const PROBLEM_TYPES = {
   'session-unsettled': [409, 'An earlier request for this appointment and provider is not settled.'],
   'signed-out': [401, 'The browser session has ended, or its key was revoked.'],
   'step-up-required': [403, 'The browser session needs a sign-in within the last five minutes.'],
-  'subscription-altered': [409, 'The subscription was changed outside this service, or a key is missing.'],
   'threshold-exceeded': [409, 'The plan of the import needs confirmation.'],
   'too-deep': [400, 'The body is nested too deeply or has too many values.'],
   'too-many-requests': [429, 'The caller sends too many requests a second.'],

@@ -62,13 +62,11 @@ export const WORDS = {
       hint: 'It failed too often and is not retried. Fix the cause, then replay it.',
     },
   }),
-  /** `altered` if this service did not write the row, so that nothing is pushed. */
   subscriptionState: labels({
     active: 'Active',
     retrying: 'Retrying',
     paused: 'Paused',
     'cursor-expired': 'Cursor expired',
-    altered: 'Altered in the database',
   }),
   pauseReason: labels({
     requested: 'Paused by a user',
@@ -84,6 +82,7 @@ export const WORDS = {
     redirect: 'It answered with a redirect, which is not followed',
     'error-status': 'It answered with an error',
     'address-not-allowed': 'Its private address is not in SUBSCRIPTION_HOSTS_ALLOWED',
+    internal: 'notebridge could not make the attempt; its log says why',
   }),
   importState: IMPORT_STATES,
   plannedOutcome: PLANNED_OUTCOMES,

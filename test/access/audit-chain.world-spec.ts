@@ -360,7 +360,7 @@ describe('a rotation of AUDIT_KEYS', () => {
     const client = await world.database.pool.connect();
     const rotation = new AuditRotation(client, both);
     const stale = async () => (await rotation.count()).map(({ table, stale }) => `${table} ${stale}`);
-    const grants = ['api_keys 1', 'browser_sessions 0', 'subscriptions 0'];
+    const grants = ['api_keys 1', 'browser_sessions 0'];
     const first = ['audit_links 3', 'audit_cuts 1', 'audit_entries 2', ...grants];
     expect(await stale()).toEqual(first);
     let calls = 0;

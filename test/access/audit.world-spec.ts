@@ -169,6 +169,7 @@ function rowsFor(ids: Awaited<ReturnType<typeof createEach>>): Row[] {
     ['PUT /v1/sending', 'released for CASE-2', {}, { body: { held: false, reason: 'CASE-2' } }],
     ['POST /v1/subscriptions', 'ok', { subscription: ANY }, { body: { url: ENDPOINT } }],
     [`GET ${subscription}`, 'ok', ofSubscription],
+    [`GET ${subscription}/attempts`, 'ok', ofSubscription],
     [`PATCH ${subscription}`, 'ok', ofSubscription, { body: { paused: true } }],
     [`POST ${subscription}/test`, 'ok', ofSubscription],
     [`POST ${subscription}/skip`, 'not-next', ofSubscription, { body: { cursor: '9-9' } }],

@@ -50,6 +50,7 @@ const TABLE: Record<
   subscriptions: `
     POST! GET /v1/subscriptions
     GET PATCH DELETE /v1/subscriptions/{id}
+    GET /v1/subscriptions/{id}/attempts
     POST! /v1/subscriptions/{id}/rotate-secret
     POST /v1/subscriptions/{id}/test
     POST /v1/subscriptions/{id}/skip

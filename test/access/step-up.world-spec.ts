@@ -20,6 +20,7 @@ const TABLE: [operation: string, body?: object, harmless?: object][] = [
   ['POST /v1/clients/C-1/merge', { into: 'C-2', deletePlatformUser: true }, { into: 'C-2' }],
   ['POST /v1/subscriptions', { url: 'http://127.0.0.1:9/hook' }],
   [`PATCH /v1/subscriptions/${ID}`, { after: '0' }, { paused: true }],
+  [`PATCH /v1/subscriptions/${ID}`, { headers: null }, { paused: true }],
   [`POST /v1/subscriptions/${ID}/rotate-secret`],
   [`POST /v1/imports/${ID}/apply`, { override: ['deletes'] }, {}],
 ];
@@ -69,7 +70,7 @@ test('the table has every operation that OpenAPI describes so', async () => {
       .map(([method]) => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, '*')}`),
   );
   const named = TABLE.map(([operation]) => operation.replace(ID, '*').replace(/[CP]-1/, '*'));
-  expect(described.sort()).toEqual(named.sort());
+  expect(described.sort()).toEqual([...new Set(named)].sort());
 });
 
 test('a person confirms by signing in again, and the audit log keeps the reason', async () => {

@@ -30,6 +30,8 @@ export const NOT_LISTED: Record<string, string> = {
     'feed_epochs',
     'sending_holds',
     'subscriptions',
+    'subscription_attempts',
+    'processes',
   ),
   ...because(
     'It holds no data of people.',

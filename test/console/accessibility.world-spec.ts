@@ -101,6 +101,7 @@ describeInBrowser('every page of the console', () => {
       `/sessions/${await idOf('sessions')}`,
       `/compliance/${await idOf('compliance_jobs')}`,
       `/deliveries/${await idOf("webhook_deliveries WHERE state = 'not-understood'")}`,
+      `/subscriptions/${await idOf('subscriptions WHERE attempts > 0')}`,
       `/audit?entry=${await idOf('audit_entries')}`,
     ];
     expect(await faultsOf(page, details)).toEqual([]);

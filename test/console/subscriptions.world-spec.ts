@@ -42,6 +42,19 @@ describeInBrowser('the page of subscriptions', () => {
     expect(await pushes.read(id)).toMatchObject({ state: 'active' });
   });
 
+  test('shows the names of headers, and the last attempts', async () => {
+    await pushes.subscribe({ headers: { 'x-gateway-key': 'g-1' } });
+    pushes.receiver.respond = status(500);
+    await pushes.append(1);
+    await world.settle();
+    const page = await open();
+    await page.getByText('Headers: x-gateway-key').waitFor();
+    await page.getByRole('link', { name: 'Last attempts' }).click();
+    await page.getByRole('row', { name: /person\.synced, 1-1 Failed: it answered with an error \(500\)/ }).waitFor();
+    await page.getByRole('link', { name: 'All subscriptions' }).click();
+    await page.getByText('Headers: x-gateway-key').waitFor();
+  });
+
   test('asks where to continue if events are gone, also while it is paused', async () => {
     const { id } = await pushes.subscribe();
     await pushes.patch(id, { paused: true });

@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { Command } from 'commander';
 import { status } from '../../harness/push-receiver.js';
 import { ADMIN_KEY } from '../../harness/world/settings.js';
@@ -64,6 +67,45 @@ test('a test event says how the endpoint answered, and exits 2 if it did not acc
   pushes.receiver.respond = status(500);
   expect(await subscriptions('test', id)).toBe('Failed: it answered with an error (500)');
   expect(process.exitCode).toBe(2);
+});
+
+test('headers can be given as to curl, also in a file, and be removed', async () => {
+  const created = await subscriptions('create', pushes.receiver.url, '-H', 'X-Key: a b', '--header', 'x-tenant:north');
+  const [id = ''] = created.split('\n');
+  const sent = async () => {
+    await subscriptions('test', id);
+    const { 'x-key': key, 'x-tenant': tenant } = pushes.receiver.attempts.at(-1)?.headers ?? {};
+    return [key, tenant];
+  };
+  expect(await sent()).toEqual(['a b', 'north']);
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'headers-')), 'headers.txt');
+  writeFileSync(file, 'x-tenant: south\n\n');
+  expect(await subscriptions('set', id, '--header', `@${file}`)).toBe('Changed.');
+  expect(await sent()).toEqual([undefined, 'south']);
+  expect(await subscriptions('set', id, '--types', 'all')).toBe('Changed.');
+  expect(await sent()).toEqual([undefined, 'south']);
+  expect(await subscriptions('set', id, '--no-headers')).toBe('Changed.');
+  expect(await sent()).toEqual([undefined, undefined]);
+});
+
+test.each([['s3cret'], [': s3cret'], ['x-key:'], ['x-key: s3cret', '-H', 'x-key: s3cret']])(
+  'a faulty header is refused without its text: %s',
+  async (...given) => {
+    const setting = subscriptions('set', 'an-id', '-H', ...given);
+    await expect(setting).rejects.toThrow(/a name, a colon and a value|x-key is given twice/);
+    await expect(setting).rejects.not.toThrow('s3cret');
+  },
+);
+
+test('the last attempts are listed', async () => {
+  const { id } = await pushes.subscribe();
+  expect(await subscriptions('attempts', id)).toBe('No event was pushed yet.');
+  await pushes.append(1);
+  pushes.receiver.respond = status(500);
+  await world.settle();
+  expect(await subscriptions('attempts', id)).toMatch(
+    /person\.synced 1-1 +Failed: it answered with an error \(500\) +\d+/,
+  );
 });
 
 test('resuming asks where to continue if events are gone', async () => {

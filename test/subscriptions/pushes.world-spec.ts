@@ -2,6 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { PushReceiver, type Respond, SWITCH_PROTOCOL, status } from '../../harness/push-receiver.js';
 import { SELF_SIGNED } from '../../harness/self-signed.js';
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
+import { FeedReader } from '../../src/feed/feed-reader.js';
 import type { Page } from '../../src/http/request/page.js';
 import { useWorld } from '../world/use-world.js';
 import { usePushes } from './pushed.js';
@@ -273,7 +274,7 @@ test('another process continues only when the last attempt of a dead one can no 
   const dead = await world.startAnother();
   await dead.beat();
   pushes.receiver.respond = () => undefined;
-  const ended = dead.work.pushes();
+  const ended = dead.work.jobs();
   await world.eventually('the first event arrives', () => pushes.receiver.attempts.length === 1);
   pushes.receiver.respond = status(200);
   await world.settle();
@@ -287,9 +288,10 @@ test('another process continues only when the last attempt of a dead one can no 
   expect(pushes.receiver.taken).toEqual(cursors(1, 2));
 });
 
-test('an attempt that its lease no longer covers is left to a new claim', async () => {
+test('an attempt that begins late is marked again, so that no other process pushes meanwhile', async () => {
   await pushes.subscribe();
   await pushes.append(2);
+  const other = await world.startAnother();
   const first = await pushes.inDelivery();
   const blocker = await world.database.pool.connect();
   await blocker.query('BEGIN; SELECT FROM subscriptions FOR UPDATE');
@@ -299,11 +301,19 @@ test('an attempt that its lease no longer covers is left to a new claim', async 
     return (await world.sql(waiting)).length === 1;
   });
   await world.advance('6 s');
+  pushes.receiver.respond = () => undefined;
   await blocker.query('COMMIT');
   blocker.release();
+  await world.eventually('the second event arrives', () => pushes.receiver.attempts.length === 2);
+  await world.advance('14500 ms'); // 20.5 s after the first mark; the attempt still has half a second
+  await other.work.jobs();
+  expect(pushes.receiver.attempts).toHaveLength(2);
+  pushes.receiver.respond = status(204);
+  await world.advance('1 s');
   await done;
+  await world.advance('5 s');
+  await world.settle();
   expect(pushes.receiver.taken).toEqual(cursors(1, 2));
-  expect(await world.sql('SELECT lease_no AS claims FROM subscriptions')).toEqual([{ claims: 2 }]);
 });
 
 test('nothing is pushed to a paused endpoint, even if it is due', async () => {
@@ -435,4 +445,65 @@ test('an address that the settings no longer allow gets nothing', async () => {
   await world.settle();
   expect(pushes.receiver.attempts).toEqual([]);
   expect(await pushes.read(id)).toMatchObject({ state: 'retrying', lastAnswer: { fault: 'address-not-allowed' } });
+});
+
+test('a subscription whose work throws backs off alone, and says so', async () => {
+  const broken = await pushes.subscribe();
+  await world.sql(`UPDATE subscriptions SET secret = 'damaged'`);
+  const sound = await pushes.subscribe();
+  await pushes.append(2);
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(cursors(1, 2));
+  expect(await pushes.read(sound.id)).toMatchObject({ state: 'active', behind: 0 });
+  const lastAnswer = { status: null, fault: 'internal' };
+  const failing = { state: 'retrying', failures: 1, failingSince: null, lastAnswer };
+  expect(await pushes.read(broken.id)).toMatchObject(failing);
+  await world.advance('14 s');
+  await world.settle();
+  expect(await pushes.read(broken.id)).toMatchObject({ failures: 1 });
+  await world.advance('2 s');
+  await world.settle();
+  expect(await pushes.read(broken.id)).toMatchObject({ failures: 2 });
+  for (const wait of ['1 min', '5 min'] as const) {
+    await world.advance(wait);
+    await world.settle();
+  }
+  const health = await world.call<{ causes?: { code: string; cause: string }[] }>('GET', '/health/ready');
+  expect(health.body.causes?.map(({ code }) => code)).toContain('pushes-break');
+});
+
+test('work that broke once, for an event of no interest, leaves no failure behind', async () => {
+  const { id } = await pushes.subscribe({ types: ['session.notes-ready'] });
+  const reader = jest.spyOn(world.get(FeedReader), 'read').mockRejectedValueOnce(new Error('broken once'));
+  await pushes.append(1);
+  await world.settle();
+  reader.mockRestore();
+  await world.advance('16 s');
+  await world.settle();
+  expect(await pushes.read(id)).toMatchObject({ state: 'active', failures: 0, cursor: '1-1' });
+});
+
+test('a retry that succeeds while its secret is rotated ends the failures', async () => {
+  const { id } = await pushes.subscribe();
+  pushes.receiver.respond = status(401);
+  await pushes.append(1);
+  await world.settle();
+  await world.advance('5 s');
+  const retry = await pushes.inDelivery();
+  await world.call('POST', `/v1/subscriptions/${id}/rotate-secret`);
+  await retry.answer(204);
+  expect(await pushes.read(id)).toMatchObject({
+    state: 'active',
+    failures: 0,
+    failingSince: null,
+    deliveredAt: expect.any(String),
+  });
+});
+
+test('a wiped store of the queues loses no event', async () => {
+  await pushes.subscribe();
+  await pushes.append(2);
+  world.forgetJobs();
+  await world.settle();
+  expect(pushes.receiver.taken).toEqual(cursors(1, 2));
 });

@@ -1,3 +1,4 @@
+import { Link, useRoute } from 'wouter';
 import { api, type Schemas } from '../../api/client.js';
 import { labelOf } from '../../api/words.js';
 import { ConfirmedAction } from '../../parts/action.js';
@@ -5,14 +6,21 @@ import { Head } from '../../parts/layout.js';
 import { List } from '../../parts/read.js';
 import { State, StateOf } from '../../parts/state.js';
 import { Copyable, Moment, number } from '../../parts/values.js';
+import { Attempts } from './attempts.js';
 import { answerInWords, TestPush } from './test-push.js';
 
 type Subscription = Schemas['SubscriptionResponse'];
 
 const POLL_MS = 5_000;
 
-/** The endpoints to which events of the feed are pushed, and how far each is behind. */
+/** The endpoints to which events of the feed are pushed. */
 export default function SubscriptionsPage() {
+  const [, params] = useRoute<{ id: string }>('/subscriptions/:id');
+  return params ? <Attempts key={params.id} id={params.id} /> : <Subscriptions />;
+}
+
+/** All subscriptions, and how far each is behind. */
+function Subscriptions() {
   return (
     <>
       <Head title="Subscriptions" />
@@ -40,7 +48,7 @@ export default function SubscriptionsPage() {
   );
 }
 
-function Endpoint({ subscription: { id, url, types, description } }: { subscription: Subscription }) {
+function Endpoint({ subscription: { id, url, types, description, headers } }: { subscription: Subscription }) {
   const address = addressOf(url);
   return (
     <>
@@ -55,6 +63,7 @@ function Endpoint({ subscription: { id, url, types, description } }: { subscript
       <Copyable text={id} name="the id" isShort />
       <br />
       <span className="quiet">{types === null ? 'All types' : types.join(', ')}</span>
+      {headers.length > 0 && <p className="help">Headers: {headers.join(', ')}</p>}
     </>
   );
 }
@@ -81,7 +90,7 @@ function Next({ subscription: { next } }: { subscription: Subscription }) {
   );
 }
 
-function LastAnswer({ subscription: { lastAnswer, failures, nextAttemptAt } }: { subscription: Subscription }) {
+function LastAnswer({ subscription: { id, lastAnswer, failures, nextAttemptAt } }: { subscription: Subscription }) {
   if (!lastAnswer) return null;
   return (
     <>
@@ -97,6 +106,9 @@ function LastAnswer({ subscription: { lastAnswer, failures, nextAttemptAt } }: {
           )}
         </p>
       )}
+      <p className="help">
+        <Link href={`/subscriptions/${id}`}>Last attempts</Link>
+      </p>
     </>
   );
 }
@@ -108,7 +120,7 @@ function Actions({ subscription }: { subscription: Subscription }) {
   const change = (body: Schemas['ChangeSubscriptionRequest']) => api.PATCH('/v1/subscriptions/{id}', { params, body });
   return (
     <div className="buttons">
-      {state !== 'altered' && <TestPush id={id} />}
+      <TestPush id={id} />
       {(state === 'active' || state === 'retrying') && (
         <ConfirmedAction label="Pause" title={`Pause the pushes to ${host}?`} run={() => change({ paused: true })}>
           <p>Events for this endpoint wait until you resume the pushes.</p>
@@ -139,7 +151,7 @@ function Actions({ subscription }: { subscription: Subscription }) {
           </label>
         </ConfirmedAction>
       )}
-      {next && state !== 'active' && state !== 'altered' && (
+      {next && state !== 'active' && (
         <ConfirmedAction
           label="Skip"
           title={`Skip ${next.type}, ${next.cursor}?`}
@@ -161,7 +173,7 @@ function Actions({ subscription }: { subscription: Subscription }) {
   );
 }
 
-/** Host and path of an endpoint: its query may hold a token. The whole text of one that was changed in the database. */
+/** Host and path of an endpoint: its query may hold a token. */
 function addressOf(url: string): string {
   if (!URL.canParse(url)) return url;
   const { host, pathname } = new URL(url);

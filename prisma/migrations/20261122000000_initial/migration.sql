@@ -674,31 +674,47 @@ CREATE TABLE "subscriptions" (
     "types" TEXT[] NOT NULL DEFAULT ARRAY[]::TEXT[],
     "description" TEXT,
     "secret" BYTEA NOT NULL,
-    "secret_hash" BYTEA NOT NULL,
     "former_secret" BYTEA,
-    "former_hash" BYTEA,
     "former_until" TIMESTAMPTZ(3),
-    "mac" BYTEA,
+    "headers" BYTEA,
+    "header_names" TEXT[] NOT NULL DEFAULT ARRAY[]::TEXT[],
     "epoch" BIGINT NOT NULL,
     "position" BIGINT NOT NULL,
-    "version" INTEGER NOT NULL DEFAULT 0,
+    "version" BIGINT NOT NULL DEFAULT 0,
     "paused" TEXT,
     "paused_at" TIMESTAMPTZ(3),
     "failures" INTEGER NOT NULL DEFAULT 0,
     "failing_since" TIMESTAMPTZ(3),
-    "answered_at" TIMESTAMPTZ(3),
-    "answer_status" INTEGER,
-    "answer_fault" TEXT,
+    "attempts" BIGINT NOT NULL DEFAULT 0,
     "delivered_at" TIMESTAMPTZ(3),
     "due_at" TIMESTAMPTZ(3),
-    "lane" SMALLINT NOT NULL DEFAULT 0,
-    "lease_owner" UUID,
-    "lease_no" INTEGER NOT NULL DEFAULT 0,
-    "lease_safe_at" TIMESTAMPTZ(3),
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "subscriptions_pkey" PRIMARY KEY ("id")
 );
-CREATE INDEX "subscriptions_due_idx" ON "subscriptions"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
+
+CREATE TABLE "processes" (
+    "id" UUID NOT NULL,
+    "roles" TEXT[],
+    "store" TEXT NOT NULL,
+    "started_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    "seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT "processes_pkey" PRIMARY KEY ("id")
+);
+
+-- A ring: the attempt with the number n has the slot n % 50.
+CREATE TABLE "subscription_attempts" (
+    "subscription_id" UUID NOT NULL,
+    "slot" SMALLINT NOT NULL,
+    "number" BIGINT NOT NULL,
+    "at" TIMESTAMPTZ(3) NOT NULL,
+    "cursor" TEXT,
+    "type" TEXT,
+    "status" INTEGER,
+    "fault" TEXT,
+    "duration_ms" INTEGER NOT NULL,
+    CONSTRAINT "subscription_attempts_pkey" PRIMARY KEY ("subscription_id", "slot"),
+    CONSTRAINT "subscription_attempts_subscription_id_fkey" FOREIGN KEY ("subscription_id") REFERENCES "subscriptions"("id") ON DELETE CASCADE ON UPDATE CASCADE
+);
 
 -- At most one row.
 CREATE TABLE "sending_holds" (

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import type {
+  AttemptResponse,
   NewSubscriptionResponse,
   PushAnswerResponse,
   SubscriptionResponse,
@@ -25,6 +27,39 @@ const types = (what: string) => new Option('--types <types>', `${what}, separate
 
 /** Reads `session.created,session.failed`; the service says which type is unknown. */
 const splitTypes = (text: string): string[] => text.split(',').map((type) => type.trim());
+
+interface SetOptions {
+  url: string;
+  types: string[];
+  header: string[];
+  /** False with --no-headers. */
+  headers: boolean;
+}
+
+/** As curl takes headers. */
+const header = () =>
+  new Option(
+    '-H, --header <header>',
+    "send this header, such as 'X-Key: value', with each push; @file reads one on each line, @- those of the input; can be repeated",
+  ).argParser((text, before: string[] = []) => [...before, text]);
+
+/** Reads `Name: value`, and such lines of files. Faults do not repeat a text, which may be secret, as commander does. */
+function headersIn(given: readonly string[]): Record<string, string> {
+  const read = new Map<string, string>();
+  const lines = given.flatMap((text) => (text.startsWith('@') ? linesOf(text.slice(1)) : [text]));
+  for (const line of lines) {
+    const [, name = '', value = ''] = /^([^:]+):(.*)$/s.exec(line) ?? [];
+    if (value.trim() === '') throw new Error('A --header must be a name, a colon and a value.');
+    if (read.has(name)) throw new Error(`The header ${name} is given twice.`);
+    read.set(name, value.trim());
+  }
+  return Object.fromEntries(read);
+}
+
+const linesOf = (file: string): string[] =>
+  readFileSync(file === '-' ? 0 : file, 'utf8')
+    .split(/\r?\n/)
+    .filter((line) => line !== '');
 
 interface JsonOption {
   json?: boolean;
@@ -63,6 +98,7 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
     .description('push events to an endpoint, and show its secret once')
     .argument('<url>', 'an https URL, or http to this machine')
     .addOption(types('only events of these types'))
+    .addOption(header())
     .option('--description <text>', 'purpose, without personal data')
     .addOption(after('latest by default'))
     .option(...JSON_ANSWER)
@@ -70,8 +106,9 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
       'after',
       examples('subscriptions create https://ehr.example/hook --types session.notes-ready,session.failed'),
     )
-    .action(async (url: string, { json, ...options }: JsonOption & Record<string, unknown>) => {
-      const made = await api.post<NewSubscriptionResponse>(SUBSCRIPTIONS, { url, ...options });
+    .action(async (url: string, { json, header: given, ...options }: JsonOption & Partial<SetOptions>) => {
+      const headers = given && headersIn(given);
+      const made = await api.post<NewSubscriptionResponse>(SUBSCRIPTIONS, { ...options, url, headers });
       printAnswer(made, json, ({ id, secret }) => `${id}\n${secret}`);
     });
 
@@ -87,16 +124,49 @@ export function addSubscriptionCommands(program: Command, api: Api): void {
       printAnswer(answer, json, inWords);
     });
 
+  const attempts = subscriptions
+    .command('attempts')
+    .description('list the last 50 attempts to push an event, newest first')
+    .argument('<id>')
+    .addHelpText('after', examples(`subscriptions attempts ${ID}`));
+  listing<AttemptResponse>(attempts, api, {
+    from: (_query, id = '') => `${pathOf(id)}/attempts`,
+    limit: 50,
+    row: (attempt) => {
+      const { at, cursor, type, durationMs } = attempt;
+      return {
+        at,
+        event: cursor === null ? 'none was read' : `${type} ${cursor}`,
+        outcome: inWords(attempt),
+        ms: durationMs,
+      };
+    },
+    none: 'No event was pushed yet.',
+  });
+
   subscriptions
     .command('set')
-    .description('change the URL or the types of a subscription')
+    .description('change the URL, the types or the headers of a subscription')
     .argument('<id>')
     .option('--url <url>', 'an https URL, or http to this machine')
     .addOption(types('only events of these types, or "all"'))
+    .addOption(header())
+    .option('--no-headers', 'send no headers of your own; without it, --header replaces all of them')
     .option(...JSON_ANSWER)
-    .addHelpText('after', examples(`subscriptions set ${ID} --url https://ehr.example/hook`))
-    .action(async (id: string, { json, types: some, ...rest }: JsonOption & { types?: string[] }) => {
-      const body = { ...rest, ...(some && { types: String(some) === 'all' ? null : some }) };
+    .addHelpText(
+      'after',
+      examples(
+        `subscriptions set ${ID} --url https://ehr.example/hook`,
+        `subscriptions set ${ID} --header @headers.txt`,
+      ),
+    )
+    .action(async (id: string, { json, ...options }: JsonOption & Partial<SetOptions>) => {
+      const { url, types: some, header: given, headers } = options;
+      const body = {
+        url,
+        ...(some && { types: String(some) === 'all' ? null : some }),
+        headers: given ? headersIn(given) : headers === false ? null : undefined,
+      };
       printAnswer(await change(api, id, body), json, () => 'Changed.');
     });
 

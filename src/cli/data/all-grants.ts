@@ -2,7 +2,6 @@ import type pg from 'pg';
 import type { GrantRow, GrantTable } from '../../access/identity/grants.js';
 import { API_KEY_GRANTS } from '../../access/keys/api-keys.repository.js';
 import { SESSION_GRANTS } from '../../access/sign-in/browser-sessions.repository.js';
-import { SUBSCRIPTION_GRANTS } from '../../subscriptions/push/subscription-row.js';
 import type { Macs } from '../../vault/macs.js';
 
 type Sql = Pick<pg.ClientBase, 'query'>;
@@ -10,7 +9,7 @@ type Grants = GrantTable<{ id: string }>;
 type Row = GrantRow & { id: string };
 
 /** Every table whose rows grant rights, and carry a MAC. */
-export const ALL_GRANTS: readonly Grants[] = [API_KEY_GRANTS, SESSION_GRANTS, SUBSCRIPTION_GRANTS];
+export const ALL_GRANTS: readonly Grants[] = [API_KEY_GRANTS, SESSION_GRANTS];
 
 /** The rows that grant nothing because their MAC is missing or wrong, so this service did not write them. */
 export async function rowsWithoutMac(sql: Sql, macs: Macs): Promise<{ table: string; id: string }[]> {

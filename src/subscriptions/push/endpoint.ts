@@ -1,10 +1,8 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { AgentOptions, RequestOptions } from 'node:https';
 import { urlToHttpOptions } from 'node:url';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import { codeOf } from '../../errors/error-code.js';
 import { isTlsFault } from '../../errors/tls-fault.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import { type ConnectionWatch, resettableAgents, sendWithin } from '../../platform/http/connections.js';
@@ -27,10 +25,13 @@ export interface PushAnswer {
   retryAfterMs?: number | undefined;
 }
 
-/** An endpoint, and the secrets that sign for it. */
-interface Target {
+/** An endpoint. */
+export interface Target {
   url: string;
+  /** The secrets that sign for it. */
   secrets: readonly string[];
+  /** Further headers by their names in lower case, such as its gateway needs. */
+  headers: Readonly<Record<string, string>>;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -38,10 +39,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 /** Time for the whole attempt. */
 export const PUSH_TIMEOUT_MS = 15_000;
 
-/** Maximum bytes read of an answer, so that its connection can be reused. A longer answer closes the connection. */
-const MAX_ANSWER_BYTES = 64 * 1024;
-
-/** Time for the rest of an answer, whose status already counts. A slower one closes the connection. */
+/** Time to read what follows the head of an answer, so that its connection can be reused. Then it is closed. */
 const REST_TIMEOUT_MS = 1_000;
 
 /** Time after which an unused connection is closed, before most servers close it (5 s is the default of Node). */
@@ -68,7 +66,11 @@ export class Endpoint {
    *
    * @returns undefined if `signal` ended the attempt
    */
-  async deliver({ url, secrets }: Target, message: Message, signal?: AbortSignal): Promise<PushAnswer | undefined> {
+  async deliver(
+    { url, secrets, headers }: Target,
+    message: Message,
+    signal?: AbortSignal,
+  ): Promise<PushAnswer | undefined> {
     if (checkEndpointUrl(url, this.env) !== undefined) return { status: null, fault: 'address-not-allowed' };
     const target = new URL(url);
     const agents = this.agents[mayBePrivate(target.hostname, this.env) ? 'private' : 'public'];
@@ -77,6 +79,7 @@ export class Endpoint {
       agent: target.protocol === 'https:' ? agents.httpsAgent : agents.httpAgent,
       method: 'POST',
       headers: {
+        ...headers,
         'content-type': 'application/json',
         'content-length': Buffer.byteLength(message.body),
         'user-agent': 'notebridge',
@@ -85,65 +88,49 @@ export class Endpoint {
     };
     const bounds = { connectMs: CONNECT_TIMEOUT_MS, totalMs: PUSH_TIMEOUT_MS, signal };
     try {
-      const answer = await sendWithin(this.clock, 'push', bounds, (connection, stop) =>
+      return await sendWithin(this.clock, 'push', bounds, (connection, stop) =>
         this.send(connection, { ...options, signal: stop }, message.body),
       );
-      return {
-        ...answer,
-        retryAfterMs: retryAfterMs(answer.retryAfter, this.clock.now()),
-        fault: faultOf(answer.status),
-      };
     } catch (error) {
       return signal?.aborted ? undefined : { status: null, fault: faultOfError(error) };
     }
   }
 
-  /** Sends a request. On a reused connection that the server had closed, it is sent once more. */
-  private async send(connection: ConnectionWatch, options: RequestOptions, body: string): Promise<Answer> {
-    try {
-      return await this.attempt(connection, options, body);
-    } catch (error) {
-      if (!(error instanceof StaleConnection)) throw error;
-      return this.attempt(connection, options, body);
-    }
-  }
-
-  private attempt(connection: ConnectionWatch, options: RequestOptions, body: string): Promise<Answer> {
+  /**
+   * Sends a request, once more if a reused connection fails: the server may have closed it, or sent bytes after its last
+   * answer. Once the head of an answer has arrived, its status decides, whatever follows.
+   */
+  private send(
+    connection: ConnectionWatch,
+    options: RequestOptions,
+    body: string,
+    isRepeat = false,
+  ): Promise<PushAnswer> {
     return new Promise((resolve, reject) => {
-      const request: ClientRequest = connection.request(options, (response) => {
-        const answer = { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] };
-        this.discard(response, () => resolve(answer));
+      let answer: PushAnswer | undefined;
+      const request = connection.request(options, (response) => {
+        const { statusCode: status = 0, headers } = response;
+        const wait = retryAfterMs(headers['retry-after'], this.clock.now());
+        const head = { status, fault: faultOf(status), retryAfterMs: wait };
+        answer = head;
+        const forget = this.clock.after(REST_TIMEOUT_MS, () => response.destroy());
+        response.once('close', () => {
+          forget();
+          resolve(head);
+        });
+        response.on('error', () => undefined).resume();
+        // The announced body of a 204 would come as the next answer of this connection.
+        if (status === 204 && !/^0?$/.test(headers['content-length'] ?? '')) response.destroy();
       });
-      request.once('error', (error) => {
-        const isStale = request.reusedSocket && /^(ECONNRESET|EPIPE)$/.test(codeOf(error));
-        reject(isStale ? new StaleConnection('', { cause: error }) : error);
+      request.on('error', (error) => {
+        if (answer) resolve(answer);
+        else if (isRepeat || !request.reusedSocket || options.signal?.aborted) reject(error);
+        else resolve(this.send(connection, options, body, true));
       });
       request.end(body);
     });
   }
-
-  /** Reads the rest of an answer. Its status counts, even if it is cut off. */
-  private discard(response: IncomingMessage, done: () => void): void {
-    const forget = this.clock.after(REST_TIMEOUT_MS, () => response.destroy());
-    let bytes = 0;
-    response.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes > MAX_ANSWER_BYTES) response.destroy();
-    });
-    response.on('error', done).on('close', () => {
-      forget();
-      done();
-    });
-  }
 }
-
-interface Answer {
-  status: number;
-  retryAfter: string | undefined;
-}
-
-/** A server closes unused connections at any time, also while a request is on its way to it. */
-class StaleConnection extends Error {}
 
 function faultOf(status: number): PushFault | null {
   if (status >= 200 && status < 300) return null;

@@ -1,34 +1,20 @@
-import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import { GrantTable } from '../../access/identity/grants.js';
-import { Clock } from '../../config/clock.js';
-import { toBytes } from '../../database/prisma.service.js';
 import { cursorOf, type FeedPosition, positionOf } from '../../feed/feed-cursor.js';
 import type { FeedType } from '../../feed/feed-types.js';
 import type { Subscription } from '../../generated/prisma/client.js';
-import { Macs } from '../../vault/macs.js';
 import { SealedColumn, Vault } from '../../vault/vault.js';
 import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
-import type { PushFault } from './endpoint.js';
+import type { Target } from './endpoint.js';
 import type { PauseReason } from './push-rules.js';
 
 /** A row of `subscriptions`. */
 export interface SubscriptionRow extends Subscription {
   types: FeedType[];
   paused: PauseReason | null;
-  answerFault: PushFault | null;
 }
 
 /** Gives the codes of a row their types. */
 export const rowOf = (row: Subscription): SubscriptionRow => row as SubscriptionRow;
-
-/** The grant of a subscription: where to send which events, and the secrets that sign them. */
-type Grant = Pick<SubscriptionRow, 'id' | 'url' | 'types' | 'secretHash' | 'formerHash' | 'formerUntil'>;
-
-export const SUBSCRIPTION_GRANTS = new GrantTable<Grant>('subscriptions', {
-  ...{ id: 'id', url: 'url', types: 'types', secretHash: 'secret_hash' },
-  ...{ formerHash: 'former_hash', formerUntil: 'former_until' },
-});
 
 /** The chosen types of events; undefined for every type. */
 export const typesOf = ({ types }: SubscriptionRow): FeedType[] | undefined => (types.length > 0 ? types : undefined);
@@ -36,10 +22,9 @@ export const typesOf = ({ types }: SubscriptionRow): FeedType[] | undefined => (
 export const STATES = codesOf(WORDS.subscriptionState);
 export type State = CodeOf<'subscriptionState'>;
 
-export function stateOf(seal: SubscriptionSeal, row: SubscriptionRow): State {
-  if (!seal.secretsOf(row)) return 'altered';
-  if (row.paused !== null) return row.paused === 'cursor-expired' ? 'cursor-expired' : 'paused';
-  return row.failures > 0 ? 'retrying' : 'active';
+export function stateOf({ paused, failures }: SubscriptionRow): State {
+  if (paused !== null) return paused === 'cursor-expired' ? 'cursor-expired' : 'paused';
+  return failures > 0 ? 'retrying' : 'active';
 }
 
 /** The cursor of the last event that the endpoint took. */
@@ -52,60 +37,36 @@ export function placeOf(cursor: string): Pick<SubscriptionRow, 'epoch' | 'positi
   return { epoch, position: number };
 }
 
-/** SHA-256 of a secret or of former secrets, as JSON. */
-export const hashOf = (value: unknown): Uint8Array<ArrayBuffer> =>
-  toBytes(createHash('sha256').update(JSON.stringify(value)).digest());
-
-/** A secret that was replaced. */
-interface FormerSecret {
-  secret: string;
-  /** Until when it signs, in ISO 8601. */
-  until: string;
+/** What `open` returns; undefined if a key is missing or a value damaged. */
+export function opened<T>(open: () => T): T | undefined {
+  try {
+    return open();
+  } catch {
+    return undefined;
+  }
 }
 
-/** Encrypts the secrets of subscriptions, and signs their rows. */
+/** Encrypts what a subscription sends to prove itself. Opening throws if a key is missing or a value is damaged. */
 @Injectable()
 export class SubscriptionSeal {
   readonly secret: SealedColumn<string>;
-  readonly former: SealedColumn<FormerSecret[]>;
+  readonly former: SealedColumn<string>;
+  readonly headers: SealedColumn<Record<string, string>>;
 
-  constructor(
-    vault: Vault,
-    private readonly macs: Macs,
-    private readonly clock: Clock,
-  ) {
+  constructor(vault: Vault) {
     this.secret = new SealedColumn(vault, 'subscriptions', 'secret');
     this.former = new SealedColumn(vault, 'subscriptions', 'former_secret');
+    this.headers = new SealedColumn(vault, 'subscriptions', 'headers');
   }
 
-  /** The MAC of a row that this service makes or changes. */
-  macOf(grant: Grant): Uint8Array<ArrayBuffer> {
-    return SUBSCRIPTION_GRANTS.macOf(this.macs, grant);
+  /** The secrets that sign now, the current one first. */
+  secretsOf({ id, secret, formerSecret, formerUntil }: SubscriptionRow, now: Date): string[] {
+    const former = formerUntil !== null && formerUntil > now ? this.former.open(id, formerSecret) : null;
+    return [this.secret.open(id, secret), ...(former === null ? [] : [former])];
   }
 
-  /**
-   * The secrets that sign now, the current one first; undefined if this service did not write the row as it is, or a key of
-   * the service is missing.
-   */
-  secretsOf(row: SubscriptionRow): [string, ...string[]] | undefined {
-    try {
-      if (!SUBSCRIPTION_GRANTS.isGenuine(this.macs, row)) return undefined;
-      const current = checked(this.secret.open(row.id, row.secret), row.secretHash);
-      return [current, ...this.formerOf(row, this.clock.now()).map(({ secret }) => secret)];
-    } catch {
-      return undefined;
-    }
+  /** The endpoint of a subscription, with everything that a push to it needs. */
+  targetOf(row: SubscriptionRow, now: Date): Target {
+    return { url: row.url, secrets: this.secretsOf(row, now), headers: this.headers.open(row.id, row.headers) ?? {} };
   }
-
-  /** The former secrets that still sign, newest first. @throws {Error} if they are not those that the MAC covers */
-  formerOf({ id, formerSecret, formerHash }: SubscriptionRow, now: Date): FormerSecret[] {
-    if (formerSecret === null || formerHash === null) return [];
-    const former = checked(this.former.open(id, formerSecret), formerHash);
-    return former.filter(({ until }) => new Date(until) > now);
-  }
-}
-
-function checked<Value>(value: Value, hash: Uint8Array): Value {
-  if (Buffer.compare(hashOf(value), hash) === 0) return value;
-  throw new Error('The secret of a subscription is not the one that its MAC covers.');
 }
