@@ -12,7 +12,7 @@ const MAX_MIB = 512;
 /** How much more memory a process may have at its end than after its warm-up: heaps grow in steps. */
 const MEMORY = { factor: 1.25, more: 32 };
 /** Of DATABASE_CONNECTIONS in each of four processes. */
-const MAX_POSTGRES = 4 * 18;
+const MAX_POSTGRES = 4 * 19;
 const CONNECTIONS = { factor: 1, more: 4 };
 /** Disk per event in the second half, over that in the first, which holds the import. */
 const DISK = { factor: 1.25, more: 0 };

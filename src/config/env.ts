@@ -295,7 +295,7 @@ export class Env {
    * the server (max_connections), the database and the role.
    */
   @WholeNumber(15, 1_000)
-  DATABASE_CONNECTIONS = 18;
+  DATABASE_CONNECTIONS = 19;
 
   /**
    * If unset, the queues use PostgreSQL. docker compose sets it. Its maxmemory-policy must be noeviction.

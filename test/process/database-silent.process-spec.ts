@@ -17,7 +17,7 @@ import { type TestWorld, useTestWorlds } from '../support/service.js';
 import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
 
 /** The connection shares of a process with the default settings. */
-const SHARES = connectionShares({ DATABASE_CONNECTIONS: 18, ROLES: ['api', 'worker'] });
+const SHARES = connectionShares({ DATABASE_CONNECTIONS: 19, ROLES: ['api', 'worker'] });
 
 /** The timestamp of signed deliveries, so that a retry is the same delivery. */
 const NOW = '1800000000000';
