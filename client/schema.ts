@@ -1463,7 +1463,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Pause an import; started people finish
+         * Pause an import; calls in flight finish
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.pause"];
@@ -1503,7 +1503,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cancel an import; started people finish, all other rows are skipped
+         * Cancel an import; rows that were applied finish, all others are skipped
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.cancel"];
@@ -2180,7 +2180,7 @@ export interface components {
             /** @description The id of the key or person that holds; `system` if a process noticed an older database, `setting` for `HOLD_SENDING` */
             by: string | null;
             reason: string | null;
-            /** @description True if the database was restored: the release then raises the epoch of the feed */
+            /** @description True if a process noticed an older database: the release is one after a restore */
             restored: boolean;
         };
         SendingRequest: {
@@ -2190,7 +2190,10 @@ export interface components {
              * @example RESTORE-2026-17
              */
             reason?: string;
-            /** @description True if the database was restored. Goes with a hold, or with its release, which then raises the epoch of the feed */
+            /**
+             * @description True if the database was restored, only for a release. It then raises the epoch of the feed, cancels unfinished
+             *     imports, and lets an operator decide about clients that no lookup can find
+             */
             restored?: boolean;
         };
         NewSubscriptionRequest: {
@@ -2643,7 +2646,7 @@ export interface components {
              * @description Selects the people that need a review or have failed for this reason
              * @enum {string}
              */
-            code: "create-unknown" | "delete-linked" | "delete-unknown" | "email-taken" | "forbidden" | "ignored" | "platform-user-missing" | "platform-user-taken" | "rejected" | "restored-unknown" | "role-mismatch";
+            code: "create-unknown" | "delete-linked" | "delete-unconfirmed" | "delete-unknown" | "email-taken" | "forbidden" | "ignored" | "platform-user-missing" | "platform-user-taken" | "rejected" | "restored-unknown" | "role-mismatch" | "unanswered";
             /** @enum {string} */
             kind?: "client" | "provider";
             /** @description Selects only these. Defaults to all */
@@ -2736,11 +2739,9 @@ export interface components {
             /** Format: date-time */
             at: string;
             operation: string;
-            lane: string;
             status: number | null;
-            /** @description Null while the call is in flight */
-            outcome: string | null;
-            durationMs: number | null;
+            outcome: string;
+            durationMs: number;
         };
         TraceResponse: {
             externalId: string;
@@ -3256,7 +3257,7 @@ export interface components {
             /** @description Rejected rows of a snapshot that do not identify a person; while there are any, no one is deleted */
             unclearRows: number;
             calls: components["schemas"]["ImportCallsResponse"];
-            /** @description At the pace of the last minutes, if every person needs the most calls; null if unknown or finished */
+            /** @description At the limit of calls, if every person needs the most calls; null if unknown or finished */
             etaSeconds: number | null;
             /** @description The same, if every person needs the fewest calls */
             etaMinSeconds: number | null;
@@ -3264,7 +3265,7 @@ export interface components {
              * @description Why the end cannot be estimated
              * @enum {string|null}
              */
-            etaUnknown: "no-pace" | "no-worker" | "not-configured" | "paused" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "rate-limited" | null;
+            etaUnknown: "no-worker" | "not-configured" | "paused" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "rate-limited" | null;
             /** @description Rows and deletions that need attention: rejected, failed, in review */
             needAttention: number;
             /** @description Guards of the plan; exceeded ones need confirmation before it is applied */
@@ -3636,7 +3637,7 @@ export interface components {
             /** @description Maximum user-management calls within one window */
             limit: number;
             windowSeconds: number;
-            /** @description Calls that occupy the window now */
+            /** @description Calls within the last window */
             used: number;
             /**
              * Format: date-time

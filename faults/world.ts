@@ -95,7 +95,7 @@ export class World {
   /** @param wanted what differs from the default world */
   static async open(
     setting: Setting,
-    { platform, calls = 3_600, without = [], env, keeps, direct }: Wanted = {},
+    { platform, calls = 900, without = [], env, keeps, direct }: Wanted = {},
   ): Promise<World> {
     const folder = mkdtempSync(path.join(tmpdir(), 'notebridge-faults-'));
     chmodSync(folder, 0o711); // PostgreSQL may run as another user

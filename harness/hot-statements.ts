@@ -37,11 +37,11 @@ const RARE = [
 /** Partial indexes that contain only pending work. */
 const SMALL = [
   'import_rows_started_idx',
-  'people_step_refused_at_idx',
-  'people_attempt_look_up_at_idx', // of creates without an email
   'people_merged_into_idx', // of merged clients
   'platform_users_external_user_id_idx', // of users without a mapped person
-  'people_lane_step_due_at_idx',
+  'people_import_id_step_due_at_idx',
+  'people_step_due_at_idx',
+  'people_urgent_idx',
   'sessions_backlog_idx',
   'webhook_deliveries_due_at_idx',
   'sessions_due_idx',

@@ -6,13 +6,11 @@ import jest from '../jest.config.mjs';
 const root = path.resolve(import.meta.dirname, '..');
 
 const RULES = [
-  'src/people/model/next-step.ts',
-  'src/people/model/apply-answer.ts',
-  'src/people/model/interpret-answer.ts',
-  'src/people/model/circuit-breaker.ts',
+  'src/people/rules/next-step.ts',
+  'src/people/rules/apply-answer.ts',
   'src/sessions/model/session-row.ts',
   'src/sessions/model/apply-fetch.ts',
-  'src/platform/rate-limit/pacing.ts',
+  'src/platform/pauses/pause-rule.ts',
   'src/platform/webhook-signature.ts',
   'src/webhooks/receive/verify-delivery.ts',
   'src/subscriptions/push/message.ts',

@@ -7,14 +7,17 @@ import { ADMIN_KEY, type World } from '../world.js';
 
 /** Number of uploads whose reader is killed. */
 const READERS = 2;
-/** Tables at which a planner is killed: before its first change, and in the middle. A third crash would fail the import. */
-const PLANNED_TABLES = ['import_rows', 'people'];
-/** A table that only starting rows changes. */
-const STARTED_TABLE = 'email_claims';
+/** Locks at which a planner is killed: before its first change, and in the middle. A third crash would fail the import. */
+const LOCKS_OF_PLANNING = [
+  { table: 'import_rows', mode: 'SHARE' },
+  { table: 'client_providers', mode: 'ACCESS EXCLUSIVE' }, // which comparing reads
+];
+/** A lock that only a worker that applies rows waits for. */
+const LOCK_OF_APPLYING = { table: 'email_claims', mode: 'SHARE' };
 /** Number of processes of any role that are killed during the calls. */
 const KILLS = 45;
 
-/** Kills processes that read, plan, start rows, serve or call in the middle of one import. */
+/** Kills processes that read, plan, apply rows, serve or call in the middle of one import. */
 export const importKills: Scenario = {
   name: 'import',
   says: 'SIGKILL of reader, planner, api and workers at 50 moments of an import',
@@ -29,12 +32,13 @@ export const importKills: Scenario = {
     for (let kill = 0; kill < readers; kill += 1) await killReader(world, work);
     const id = await work.begin();
     const feed = new FeedWatch(world);
-    for (const table of PLANNED_TABLES.slice(0, world.sized(PLANNED_TABLES.length))) await killAt(world, table);
+    const planning = LOCKS_OF_PLANNING.slice(0, world.sized(LOCKS_OF_PLANNING.length));
+    for (const lock of planning) await killAt(world, lock);
     const [planned] = await world.rows<{ state: string }>('SELECT state FROM imports WHERE id = $1', [id]);
     world.oracle.same('a killed planner leaves the import unchanged', planned, { state: 'staging' });
-    await killAt(world, STARTED_TABLE);
+    await killAt(world, LOCK_OF_APPLYING);
     const started = await world.count('import_rows WHERE started_at IS NOT NULL');
-    world.oracle.same('a worker that is killed while starting rows starts none', started, 0);
+    world.oracle.same('a worker that is killed while applying rows applies none', started, 0);
 
     for (let worker = 0; worker < 3; worker += 1) await world.processes.add('worker');
     for (let kill = 0; kill < kills; kill += 1) {
@@ -76,9 +80,9 @@ async function killReader(world: World, work: ImportWork): Promise<void> {
   await processes.up();
 }
 
-/** Kills a worker in the middle of its transaction, when it locks this table. */
-async function killAt(world: World, table: string): Promise<void> {
-  await world.holding(`LOCK TABLE ${table} IN SHARE MODE`, async () => {
+/** Kills a worker in the middle of its transaction, when it waits for this table. */
+async function killAt(world: World, { table, mode }: { table: string; mode: string }): Promise<void> {
+  await world.holding(`LOCK TABLE ${table} IN ${mode} MODE`, async () => {
     const worker = await world.startOne({ ROLES: 'worker', PORT: '0' });
     await world.reach(`the worker waits for a lock of ${table}`, async () => {
       return world.count(`pg_locks WHERE NOT granted AND relation = '${table}'::regclass`);

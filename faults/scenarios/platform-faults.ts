@@ -42,5 +42,6 @@ async function fail({ simulator, random }: World, kind: FaultKind): Promise<void
   order(1);
   await delay(random.between([200, 1_000]));
   faults.clear();
-  order(kind === 'forbid' ? 0.02 : 0.2);
+  // A person who alone is refused twice fails, and waits for the EHR.
+  if (kind !== 'forbid') order(0.2);
 }

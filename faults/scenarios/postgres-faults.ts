@@ -23,7 +23,7 @@ export const postgresFaults: Scenario = {
     await faultsUnderWork(world, { people: 80 * rounds, sessions: 20 * rounds }, faults);
     // No process was killed, so each answer of the platform is held until it can be stored.
     await world.reach('every answer of the platform is stored', async () => {
-      return (await world.count('platform_calls WHERE answered_at IS NULL')) === 0;
+      return (await world.count('people WHERE call_id IS NOT NULL')) === 0;
     });
     world.oracle.same('no one needs a review', await world.count("people WHERE state = 'needs-review'"), 0);
   },

@@ -27,10 +27,20 @@ export class MemoryWorkStore extends WorkStore {
   async close(): Promise<void> {}
 }
 
-/** A feeder whose rounds the world starts. */
+/**
+ * A feeder whose rounds the world starts, one after the other: of two at a time only one wakes people, so the other would
+ * take the world for settled.
+ */
 @Injectable()
 export class ManualFeeder extends Feeder {
+  private last: Promise<void> = Promise.resolve();
+
   protected override plan(): void {}
+
+  override round(): Promise<void> {
+    this.last = this.last.then(() => super.round());
+    return this.last;
+  }
 }
 
 /** The row of a process, which the world renews. */

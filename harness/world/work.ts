@@ -6,8 +6,6 @@ import { JobSender } from '../../src/compliance/job-sender.js';
 import { ResultRefresher } from '../../src/compliance/result-refresher.js';
 import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import { Retention } from '../../src/operations/retention.js';
-import { Reconciler } from '../../src/people/reconcile/reconciler.js';
-import { DependentsRepository } from '../../src/people/store/dependents.repository.js';
 import type { QueueName } from '../../src/queue/backend/queue-names.js';
 import { Feeder } from '../../src/queue/work/feeder.js';
 import { RequestSender } from '../../src/sessions/create/request-sender.js';
@@ -15,9 +13,6 @@ import { ProcessingRefresher } from '../../src/sessions/refresh/processing-refre
 import { SessionRefresher } from '../../src/sessions/refresh/refresh.repository.js';
 import { InboxLoop } from '../../src/webhooks/process/inbox-loop.js';
 import type { MemoryStore } from '../memory-queue/memory-store.js';
-
-/** Calls after which the reconciler counts as one that never runs out of work. */
-const MAX_CALLS = 5_000;
 
 /**
  * All background work of the service. Each function works until none of its kind is due.
@@ -27,18 +22,23 @@ const MAX_CALLS = 5_000;
  * @param store of the queues whose jobs name rows
  */
 export function workOf(app: INestApplicationContext, step: () => Promise<unknown>, store: MemoryStore) {
+  const feeder = app.get(Feeder, { strict: false });
+  /** Adds due rows, and works until no job may start now. The limiter of people lets others start later. */
+  const jobs = async () => {
+    // A row may have changed in this millisecond.
+    await step();
+    await feeder.round();
+    await store.runDue();
+  };
   const inbox = app.get(InboxLoop, { strict: false });
   const requests = app.get(RequestSender, { strict: false });
   const sessions = app.get(SessionRefresher, { strict: false });
   const processing = app.get(ProcessingRefresher, { strict: false });
   const results = app.get(ResultRefresher, { strict: false });
   const submissions = app.get(JobSender, { strict: false });
-  const jobs = app.get(JobOutcomes, { strict: false });
-  const reconciler = app.get(Reconciler, { strict: false });
-  const dependents = app.get(DependentsRepository, { strict: false });
+  const outcomes = app.get(JobOutcomes, { strict: false });
   const imports = app.get(ImportRunner, { strict: false });
   const heads = app.get(AuditHeads, { strict: false });
-  const feeder = app.get(Feeder, { strict: false });
   const linker = app.get(AuditLinker, { strict: false });
   const retention = app.get(Retention, { strict: false });
   return {
@@ -58,24 +58,17 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
       await submissions.run();
       await results.run();
       await submissions.settleLost();
-      await jobs.reviewUnreadable();
+      await outcomes.reviewUnreadable();
     },
-    async people() {
-      // An import may have changed a person in this millisecond.
-      await step();
-      for (let calls = 0; await reconciler.reconcileNext(); calls += 1) {
-        if (calls === MAX_CALLS) throw new Error(`People are still due after ${MAX_CALLS} calls.`);
-        await step();
-      }
-      await reconciler.requeueClients();
-    },
-    overlooked: () => dependents.requeueOverlooked(),
+    people: jobs,
     async imports() {
       await imports.run();
     },
-    async jobs() {
+    jobs,
+    /** Adds due rows, and works on the next job only, if one may start. */
+    async nextJob() {
       await feeder.round();
-      await store.runDue();
+      await store.startNext();
     },
     links: () => linker.linkAll(),
     heads: () => heads.publish(),
@@ -99,9 +92,6 @@ export const WORK_OF_POLLS: Record<string, keyof Work> = {
   'compliance jobs': 'compliance',
   'lost compliance submissions': 'compliance',
   'unreadable results': 'compliance',
-  people: 'people',
-  'clients of new providers': 'people',
-  'overlooked people': 'overlooked',
   imports: 'imports',
   'audit-links': 'links',
   'audit-heads': 'heads',
@@ -111,7 +101,6 @@ export const WORK_OF_POLLS: Record<string, keyof Work> = {
 
 /** The work that a notification of each queue starts. */
 export const WORK_OF_QUEUES: Record<QueueName, keyof Work> = {
-  'user-management': 'people',
   'webhook-inbox': 'inbox',
   sessions: 'sessions',
   'session-requests': 'requests',

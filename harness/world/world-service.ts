@@ -110,12 +110,12 @@ export async function startService(settings: Variables, { clock, random, step }:
   };
 }
 
-/** @param waits milliseconds until a row of each poll is due. People may be overlooked at any time. */
+/** @param waits milliseconds until a row of each poll is due */
 function polled(waits: readonly [name: string, ms: number][]): Polled {
   const kinds = waits.map(([name, ms]) => ({ kind: WORK_OF_POLLS[name] as keyof Work, ms }));
   const works = kinds.filter(({ kind }) => kind !== 'links');
   return {
-    due: new Set([...works.filter(({ ms }) => ms <= 0).map(({ kind }) => kind), 'overlooked']),
+    due: new Set(works.filter(({ ms }) => ms <= 0).map(({ kind }) => kind)),
     nextInMs: Math.min(...works.map(({ ms }) => ms).filter((ms) => ms > 0)),
     isUnlinked: kinds.some(({ kind, ms }) => kind === 'links' && ms <= 0),
   };

@@ -85,9 +85,7 @@ export class ClientExport implements OnModuleInit {
         where: { personId: { in: people }, id: { gt: after } },
         ...{ orderBy: { id: 'asc' }, take: PAGE },
       });
-      return rows.map(({ id, operation, lane, grantedAt: at, answeredAt, status, outcome }) => {
-        return { id, operation, lane, at, answeredAt, status, outcome };
-      });
+      return rows.map(({ personId: _, ...call }) => call);
     });
   }
 

@@ -143,6 +143,9 @@ describe('lists', () => {
     expect(fault({ ...good, DATA_KEYS: `k1:${key.slice(4)}` })).toContain('DATA_KEYS');
     expect(fault({ ...good, DATA_KEYS: key })).toContain('DATA_KEYS');
     expect(fault({ ...good, DATA_KEYS: `k1:${key},k1:${key}` })).toContain('DATA_KEYS must not name two keys alike');
+    expect(fault({ ...good, FINGERPRINT_KEYS: `f1:${key},f2:${key}` })).toContain(
+      'FINGERPRINT_KEYS must be one key, because fingerprints are not recomputed: keep only the first, which made the stored ones',
+    );
   });
 });
 

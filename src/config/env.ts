@@ -11,6 +11,7 @@ import {
   Keys,
   List,
   Matching,
+  OneKey,
   OneOf,
   ProxyUrl,
   Read,
@@ -107,8 +108,12 @@ export class Env {
   @Keys()
   DATA_KEYS!: string[];
 
-  /** FINGERPRINT_KEYS create the fingerprints that show which emails, profiles and notes are equal. */
+  /**
+   * FINGERPRINT_KEYS create the fingerprints that show which emails, profiles and notes are equal. It is one key, which
+   * stays for the life of the database.
+   */
   @Keys()
+  @OneKey()
   FINGERPRINT_KEYS!: string[];
 
   /** AUDIT_KEYS sign the audit log and the rows of API keys and browser sessions, which are invalid without a signature. */

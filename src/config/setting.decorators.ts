@@ -126,6 +126,13 @@ export const Keys = () =>
     }),
   );
 
+/** A list of keys with one key. */
+export const OneKey = () =>
+  Rule(
+    'must be one key, because fingerprints are not recomputed: keep only the first, which made the stored ones',
+    (value) => !Array.isArray(value) || value.length <= 1,
+  );
+
 const KEY_PAIR = /^[A-Za-z0-9_-]{1,32}:[A-Za-z0-9+/]{43}=$/;
 
 /** The first key of this service's API, made by its operator. */

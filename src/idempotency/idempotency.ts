@@ -1,6 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { Injectable, Logger } from '@nestjs/common';
-import { PrismaService, type Tx, toBytes } from '../database/prisma.service.js';
+import { PrismaService, toBytes } from '../database/prisma.service.js';
 import { errorTrace } from '../errors/error-trace.js';
 import { problemOf } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
@@ -77,26 +77,18 @@ export class Idempotency {
     }
   }
 
-  /** @returns undefined if the request runs or has an answer */
-  private async claim(request: KeyedRequest): Promise<Lease | undefined> {
-    const scopeHash = this.fingerprints.of(SCOPE, request.scope);
-    if (this.scopeHashes(request).length === 1) return this.claimAs(this.prisma, scopeHash, request);
-    // Processes with different first keys make different hashes of one scope, which no index keeps unique.
-    return this.prisma.transaction(async (tx) => {
-      const lock = createHash('sha256').update(request.scope).digest().readBigInt64BE();
-      await tx.$executeRaw`SELECT pg_advisory_xact_lock(${lock})`;
-      const known = await this.find(tx, request);
-      return this.claimAs(tx, known?.scopeHash ?? scopeHash, request);
-    });
-  }
-
-  /** Claims a key that is new, or whose record expired, or whose process died during the same request, which keeps its id. */
-  private async claimAs(db: Pick<Tx, '$queryRaw'>, scopeHash: Uint8Array, { compared }: KeyedRequest) {
-    const requests = this.fingerprints.all(REQUEST, compared);
+  /**
+   * Claims a key that is new, or whose record expired, or whose process died during the same request, which keeps its id.
+   *
+   * @returns undefined if the request runs or has an answer
+   */
+  private async claim({ scope, compared }: KeyedRequest): Promise<Lease | undefined> {
+    const scopeHash = toBytes(this.fingerprints.of(SCOPE, scope));
+    const requestHash = this.fingerprints.of(REQUEST, compared);
     const leaseToken = randomUUID();
-    const [claimed] = await db.$queryRaw<{ id: string }[]>`
+    const [claimed] = await this.prisma.$queryRaw<{ id: string }[]>`
       INSERT INTO idempotency_records AS kept (id, scope_hash, request_hash, lease_token, lease_until, expires_at)
-      VALUES (${randomUUID()}::uuid, ${scopeHash}, ${requests[0]}, ${leaseToken}::uuid,
+      VALUES (${randomUUID()}::uuid, ${scopeHash}, ${requestHash}, ${leaseToken}::uuid,
         now() + make_interval(secs => ${LEASE_SECONDS}), now() + make_interval(hours => ${KEPT_HOURS}))
       ON CONFLICT (scope_hash) DO UPDATE SET
         id = CASE WHEN kept.expires_at <= now() THEN excluded.id ELSE kept.id END,
@@ -104,21 +96,14 @@ export class Idempotency {
         request_hash = excluded.request_hash, status = NULL, headers = NULL, body = NULL,
         lease_token = excluded.lease_token, lease_until = excluded.lease_until
       WHERE kept.expires_at <= now() OR (
-        kept.status IS NULL AND kept.lease_until <= now() AND kept.request_hash = ANY (${requests}::bytea[]))
+        kept.status IS NULL AND kept.lease_until <= now() AND kept.request_hash = excluded.request_hash)
       RETURNING id`;
     return claimed && { id: claimed.id, leaseToken, scopeHash };
   }
 
-  private scopeHashes({ scope }: KeyedRequest) {
-    return this.fingerprints.all(SCOPE, scope).map(toBytes);
-  }
-
-  private find(db: Pick<Tx, 'idempotencyRecord'>, request: KeyedRequest) {
-    return db.idempotencyRecord.findFirst({ where: { scopeHash: { in: this.scopeHashes(request) } } });
-  }
-
   private async replay(request: KeyedRequest): Promise<KeptAnswer> {
-    const row = await this.find(this.prisma, request);
+    const scopeHash = toBytes(this.fingerprints.of(SCOPE, request.scope));
+    const row = await this.prisma.idempotencyRecord.findUnique({ where: { scopeHash } });
     if (row && !this.fingerprints.matches(REQUEST, request.compared, row.requestHash)) throw reused();
     if (!row || row.status === null) throw inProgress();
     const json = row.body && this.vault.open(bodyOf(row), row.body);

@@ -12,26 +12,28 @@ import { GuardsRepository } from './plan/guards.repository.js';
 import { PlanRepository } from './plan/plan.repository.js';
 import { RepeatedRows } from './plan/repeated-rows.js';
 import { SnapshotDeletes } from './plan/snapshot-deletes.repository.js';
+import { EarlyDeletions } from './run/early-deletions.js';
 import { ImportErasure } from './run/import-erasure.js';
 import { ImportRunner } from './run/import-runner.service.js';
 import { ImportsProcessor } from './run/imports.processor.js';
+import { LaterStatements } from './run/later-statements.js';
 import { OutcomesRepository } from './run/outcomes.repository.js';
 import { RestoredImports } from './run/restored-imports.js';
-import { RowStarter } from './run/row-starter.js';
-import { StartOrder } from './run/start-order.repository.js';
-import { UpcomingRows } from './run/upcoming-rows.js';
+import { RowApplier } from './run/row-applier.js';
+import { RowsToApply } from './run/rows-to-apply.repository.js';
 import { RowCorrector } from './upload/row-corrector.js';
 import { StagingRepository } from './upload/staging.repository.js';
 import { StoredRecords } from './upload/stored-records.repository.js';
 import { UploadConnectionPool } from './upload/upload-connections.js';
 import { UploadsService } from './upload/uploads.service.js';
 
-/** Imports: read, plan, start a few people at a time, count. */
+/** Imports: read, plan, apply, count. */
 @Module({
   imports: [PeopleModule, PlatformModule],
   controllers: [ImportsController],
   providers: [
     CorrectionsService,
+    EarlyDeletions,
     GuardsRepository,
     ImportErasure,
     ImportMentions,
@@ -39,18 +41,18 @@ import { UploadsService } from './upload/uploads.service.js';
     ImportRunner,
     ImportsRepository,
     ImportsService,
+    LaterStatements,
     OutcomesRepository,
     PlanRepository,
     RepeatedRows,
     RowCellsRepository,
     RowCorrector,
     RestoredImports,
-    RowStarter,
+    RowApplier,
+    RowsToApply,
     SnapshotDeletes,
     StagingRepository,
-    StartOrder,
     StoredRecords,
-    UpcomingRows,
     UploadConnectionPool,
     UploadsService,
   ],

@@ -30,7 +30,7 @@ export const HEALTH_TEXTS = {
     action: 'Start one: its ROLES must contain api. Until then, requests and webhooks are not answered.',
   },
   'queue-unavailable': {
-    cause: '{fault} Work continues more slowly, by polling.',
+    cause: '{fault} People and events of subscriptions wait; other work continues more slowly, by polling.',
     action: 'Check {setting}, and that the server runs.',
   },
   'processes-differ': {
@@ -84,7 +84,8 @@ export const HEALTH_TEXTS = {
     action: 'Remove the setting and restart.',
   },
   'older-database': {
-    cause: 'Only lookups go to the platform, because the database was reset to an older state, such as a backup.',
+    cause:
+      'Only lookups go to the platform, because the database is older than before: a backup, or a failover lost data.',
     action: 'Follow Restore in the run-books, then run {command}.',
   },
   'not-configured': {
@@ -105,7 +106,7 @@ export const HEALTH_TEXTS = {
     action: 'Run npx notebridge doctor to find the cause. Work is kept, and retried automatically.',
   },
   'platform-rejects': {
-    cause: 'The platform rejects an operation for everyone: {operations}.',
+    cause: 'The platform refuses an operation for twenty people in a row: {operations}.',
     action: 'Compare its request in PLATFORM_CONTRACT with the description of the platform. Work is kept.',
   },
   'rate-limited': {

@@ -3,7 +3,6 @@ import type { Days } from '../config/setting.decorators.js';
 import { KEPT_CURSORS } from '../feed/feed-reader.js';
 import { IS_NO_HELD_ROW } from '../imports/model/named-rows.js';
 import { HELD_IDS, HELD_PEOPLE, isNotIn } from '../people/store/legal-hold.js';
-import { OF_ANY_ACCOUNT } from '../platform/rate-limit/rate-limiter.repository.js';
 import { HELD_EVENT_IDS, HELD_SESSIONS, HELD_SUBJECTS } from '../sessions/model/held-sessions.js';
 
 /** Rows of one statement: small enough for the write-ahead log. No other work waits for rows this old. */
@@ -49,10 +48,7 @@ export function retentionRules(env: Env): Record<string, Rule> {
   return {
     calls: rule(
       env.CALLS_RETENTION_DAYS,
-      deletion(
-        'platform_calls',
-        `${OF_ANY_ACCOUNT} AND granted_at < $1 AND expires_at < $1 AND ${isNotIn('person_id', HELD_PEOPLE)}`,
-      ),
+      deletion('platform_calls', `at < $1 AND ${isNotIn('person_id', HELD_PEOPLE)}`),
     ),
     deliveries: rule(
       deliveries,

@@ -10,14 +10,11 @@ import { PeopleController, PeopleCsvController } from './api/people-queries.cont
 import { PeopleSelection } from './api/people-selection.service.js';
 import { PersonRecords } from './api/person-records.js';
 import { UserCreatedHandler } from './api/user-created.handler.js';
-import { ProfileSeal } from './model/profile.js';
-import { ClaimRepository } from './reconcile/claim.repository.js';
-import { PeopleProcessor } from './reconcile/people.processor.js';
-import { PlatformPeople } from './reconcile/platform-people.js';
-import { Reconciler } from './reconcile/reconciler.js';
-import { RestoredPeople } from './reconcile/restored-people.js';
-import { CallResultsRepository } from './reconcile/results.repository.js';
-import { BreakersRepository } from './store/breakers.repository.js';
+import { PeopleProcessor } from './people.processor.js';
+import { PeopleCalls } from './people-calls.service.js';
+import { RestoredPeople } from './restored-people.js';
+import { ProfileSeal } from './rules/profile.js';
+import { CallsRepository } from './store/calls.repository.js';
 import { ClientData } from './store/client-data.js';
 import { DependentsRepository } from './store/dependents.repository.js';
 import { DuePeopleRepository } from './store/due-people.repository.js';
@@ -26,26 +23,24 @@ import { MergedClientsRepository } from './store/merged-clients.repository.js';
 import { PeopleRepository } from './store/people.repository.js';
 import { PlatformUsersRepository } from './store/platform-users.repository.js';
 import { ResolvedPartiesRepository } from './store/resolved-parties.js';
-import { UpcomingPeople } from './store/upcoming-people.js';
+import { UnknownDeletions } from './store/unknown-deletions.js';
 
 const shared = [
+  PeopleCalls,
   PeopleLookup,
   PeopleService,
   PersonRecords,
   ProfileSeal,
   ResolvedPartiesRepository,
-  PlatformPeople,
-  BreakersRepository,
-  ClaimRepository,
-  CallResultsRepository,
+  RestoredPeople,
+  CallsRepository,
   DependentsRepository,
   DuePeopleRepository,
   ClientData,
   FormerIdsRepository,
   PeopleRepository,
   PlatformUsersRepository,
-  RestoredPeople,
-  UpcomingPeople,
+  UnknownDeletions,
 ];
 
 /** Providers and clients: the desired state of the EHR, the known state of the platform, and the steps between them. */
@@ -65,5 +60,5 @@ const shared = [
 export class PeopleModule {}
 
 /** Calls the platform; only in worker processes. */
-@Module({ imports: [PeopleModule, PlatformModule], providers: [Reconciler, PeopleProcessor] })
+@Module({ imports: [PeopleModule, PlatformModule], providers: [PeopleProcessor] })
 export class PeopleWorkerModule {}

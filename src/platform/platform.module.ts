@@ -7,8 +7,10 @@ import { Contract } from './contract/contract.js';
 import { readContract } from './contract/contract-file.js';
 import { PlatformHttp } from './http/platform-http.js';
 import { UnreadableAnswers } from './http/unreadable-answers.repository.js';
-import { CallsHealth } from './rate-limit/calls-health.js';
-import { RateLimiterRepository } from './rate-limit/rate-limiter.repository.js';
+import { CallJudge } from './pauses/call-judge.js';
+import { CallLog } from './pauses/call-log.repository.js';
+import { CallsHealth } from './pauses/calls-health.js';
+import { PausesRepository } from './pauses/pauses.repository.js';
 import { OutcomeWriter } from './send/outcome-writer.js';
 import { SentData } from './send/sent-data.js';
 import { HandedOutUrls } from './upload/handed-out-urls.js';
@@ -20,10 +22,11 @@ const contract = {
   inject: [Env],
 };
 const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, OutcomeWriter, SentData];
+const pauses = [CallJudge, CallLog, CallsHealth, PausesRepository];
 
 /** Access to the therapy-notes platform. */
 @Module({
-  providers: [contract, PlatformHttp, UnreadableAnswers, RateLimiterRepository, CallsHealth, UploadStream, ...clients],
-  exports: [Contract, RateLimiterRepository, ...clients],
+  providers: [contract, PlatformHttp, UnreadableAnswers, UploadStream, ...clients, ...pauses],
+  exports: [Contract, ...clients, ...pauses],
 })
 export class PlatformModule {}

@@ -1,6 +1,6 @@
 import { Transform } from 'class-transformer';
 import { fieldRule } from '../http/request/fields.js';
-import { isEmailAddress, isExternalId } from '../people/model/person-field-rules.js';
+import { isEmailAddress, isExternalId } from '../people/rules/person-field-rules.js';
 
 /** The kind of a search result. */
 type FoundKind = 'provider' | 'client' | 'session' | 'compliance-job' | 'import' | 'delivery';

@@ -1,19 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '../database/prisma.service.js';
 
-/** A feature's handling of calls that may have been sent after the backup, in the hold's transaction. */
+/** A feature's handling of calls that may have been sent after the backup. */
 interface RestoreWork {
-  /** The database may be a restored backup, so that earlier observations of the platform do not count. */
-  begun?(tx: Tx): Promise<void>;
   /**
-   * Sending is released.
+   * Sending is released after a restore, in this transaction.
    *
-   * @param restoredAt when the restore was noticed; null if there was none
+   * @param heldSince nothing was sent from then on
    */
-  released(tx: Tx, restoredAt: Date | null): Promise<void>;
+  released(tx: Tx, heldSince: Date): Promise<void>;
 }
 
-/** Notifies features of a restore, so that they send nothing twice. They register themselves. */
+/** Notifies features of a release after a restore, so that they send nothing twice. They register themselves. */
 @Injectable()
 export class Restores {
   private readonly works: RestoreWork[] = [];
@@ -22,11 +20,12 @@ export class Restores {
     this.works.push(work);
   }
 
-  async begin(tx: Tx): Promise<void> {
-    for (const work of this.works) await work.begun?.(tx);
+  /** Registers what must end before the others, because it makes rows that they look for. */
+  registerFirst(work: RestoreWork): void {
+    this.works.unshift(work);
   }
 
-  async release(tx: Tx, restoredAt: Date | null): Promise<void> {
-    for (const work of this.works) await work.released(tx, restoredAt);
+  async release(tx: Tx, heldSince: Date): Promise<void> {
+    for (const work of this.works) await work.released(tx, heldSince);
   }
 }

@@ -1,4 +1,4 @@
-import { IsBoolean, IsOptional, Matches, ValidateIf } from 'class-validator';
+import { IsBoolean, IsOptional, Matches, ValidateBy, ValidateIf } from 'class-validator';
 import { END_USER_VALUE } from '../access/identity/end-user.js';
 
 /** The state of sending to the platform. */
@@ -12,7 +12,7 @@ export class SendingResponse {
   /** The id of the key or person that holds; `system` if a process noticed an older database, `setting` for `HOLD_SENDING` */
   by!: string | null;
   reason!: string | null;
-  /** True if the database was restored: the release then raises the epoch of the feed */
+  /** True if a process noticed an older database: the release is one after a restore */
   restored!: boolean;
 }
 
@@ -31,8 +31,18 @@ export class SendingRequest {
   })
   reason?: string;
 
-  /** True if the database was restored. Goes with a hold, or with its release, which then raises the epoch of the feed */
+  /**
+   * True if the database was restored, only for a release. It then raises the epoch of the feed, cancels unfinished
+   * imports, and lets an operator decide about clients that no lookup can find
+   */
   @IsOptional()
   @IsBoolean()
+  @ValidateBy({
+    name: 'onlyForRelease',
+    validator: {
+      validate: (restored, use) => restored !== true || (use?.object as SendingRequest | undefined)?.held === false,
+      defaultMessage: () => 'is only for a release: held must be false',
+    },
+  })
   restored?: boolean;
 }

@@ -12,20 +12,14 @@ import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { Restores } from './restores.js';
 import type { SendingRequest, SendingResponse } from './sending.dto.js';
 
-/** SQL condition: an operator, or a process that noticed an older database, holds sending. */
-const IS_HELD = 'EXISTS (SELECT FROM sending_holds)';
+/** SQL condition: the row of a hold exists. */
+const IS_HELD = 'EXISTS (SELECT FROM sending_hold)';
 
-/**
- * SQL condition: the database was restored, or a process started with HOLD_SENDING, and sending has not been released
- * since. A restored database contains no hold. So a restore begins with the setting, which counts as a hold.
- */
-export const IS_RESTORE_PENDING = 'EXISTS (SELECT FROM sending_holds WHERE restored OR by_setting)';
+/** The holder when a process starts with HOLD_SENDING, and its reason. */
+const BY_SETTING = { by: 'setting', reason: 'HOLD_SENDING' };
 
-/** The holder when a process starts with HOLD_SENDING. */
-const BY_SETTING = 'setting';
-
-/** The reason of a hold that a process began. */
-const OLDER_DATABASE = 'older-database';
+/** The holder when a process noticed an older database, and its reason. Its release is one after a restore. */
+const OLDER_DATABASE = { by: SYSTEM.id, reason: 'older-database' };
 
 /**
  * The hold of calls to the platform. While sending is held, everything is received, and only reading calls are sent.
@@ -55,17 +49,12 @@ export class Sending implements OnApplicationBootstrap {
     return this.env.HOLD_SENDING || this.isHeld;
   }
 
-  /** Keeps the hold when the setting is removed: only a release ends it. */
+  /** Keeps the hold when the setting is removed: only a release ends it. It may follow an operator's hold of a backup. */
   async onApplicationBootstrap(): Promise<void> {
     if (!this.env.HOLD_SENDING) return;
     await this.prisma.transaction(async (tx) => {
-      const changed = await tx.$executeRaw`
-        INSERT INTO sending_holds AS h (held_by, reason, restored, by_setting)
-        VALUES (${BY_SETTING}, 'HOLD_SENDING', false, true)
-        ON CONFLICT (id) DO UPDATE SET by_setting = true, since = excluded.since WHERE NOT h.by_setting`;
-      if (changed === 0) return;
-      await this.restores.begin(tx);
-      await this.audit.system('sending.held', {}, 'HOLD_SENDING', tx);
+      const isNew = await this.hold(tx, BY_SETTING, [BY_SETTING.by, OLDER_DATABASE.by]);
+      if (isNew) await this.audit.system('sending.held', {}, BY_SETTING.reason, tx);
     });
   }
 
@@ -82,25 +71,25 @@ export class Sending implements OnApplicationBootstrap {
   async read(db: Pick<Tx, 'sendingHold'> = this.prisma): Promise<SendingResponse> {
     const hold = await db.sendingHold.findFirst();
     const heldBySetting = this.env.HOLD_SENDING;
-    const setting = heldBySetting ? { heldBy: BY_SETTING, reason: 'HOLD_SENDING' } : { heldBy: null, reason: null };
-    const { since, heldBy: by, reason, restored } = hold ?? { ...setting, since: null, restored: false };
-    return { held: heldBySetting || hold !== null, heldBySetting, since, by, reason, restored };
+    const none = { by: null, reason: null };
+    const { by, reason } = hold ? { by: hold.heldBy, reason: hold.reason } : heldBySetting ? BY_SETTING : none;
+    const held = heldBySetting || hold !== null;
+    return { held, heldBySetting, since: hold?.since ?? null, by, reason, restored: by === OLDER_DATABASE.by };
   }
 
   /** Names the start, the holder and the reason of a hold, and how to release it. */
   @HealthIndicator({ name: 'sending', needs: ['database'] })
   async health(): Promise<Health> {
     const { held, heldBySetting, since, by, reason, restored } = await this.read();
-    const isOlder = by === SYSTEM.id;
-    const flag = by === BY_SETTING ? ', with --restored after a restore' : restored ? ' --restored' : '';
+    const flag = by === BY_SETTING.by ? ', with --restored after a restore' : restored ? ' --restored' : '';
     const command = `npx notebridge release${flag}`;
     const begin = since && { since };
     return healthOf([
       heldBySetting && { code: 'sending-held-by-setting' },
-      held && !heldBySetting && isOlder && { code: 'older-database', values: { command }, ...begin },
+      held && !heldBySetting && restored && { code: 'older-database', values: { command }, ...begin },
       held &&
         !heldBySetting &&
-        !isOlder && { code: 'sending-held', values: { by: by ?? '', reason: reason ?? '', command }, ...begin },
+        !restored && { code: 'sending-held', values: { by: by ?? '', reason: reason ?? '', command }, ...begin },
     ]);
   }
 
@@ -115,7 +104,7 @@ export class Sending implements OnApplicationBootstrap {
       throw new Problem('held-by-setting', detail);
     }
     const set = await this.prisma.transaction(async (tx) => {
-      if (held) await this.hold(tx, by, reason ?? '', restored);
+      if (held) await this.hold(tx, { by: by.id, reason: reason ?? '' }, [OLDER_DATABASE.by]);
       else await this.release(tx, restored);
       const because = reason === undefined ? '' : ` for ${reason}`;
       await this.audit.store(tx, `${held ? 'held' : 'released'}${because}${restored ? ', restored' : ''}`);
@@ -126,35 +115,32 @@ export class Sending implements OnApplicationBootstrap {
     return set;
   }
 
-  /** Holds because the database is older than when this process last wrote to it. A hold that exists stays, as restored. */
+  /** Holds because the database is older than when this process last wrote to it. */
   async holdOlderDatabase(): Promise<void> {
     await this.prisma.transaction(async (tx) => {
-      await tx.$executeRaw`
-        INSERT INTO sending_holds (held_by, reason, restored) VALUES (${SYSTEM.id}, ${OLDER_DATABASE}, true)
-        ON CONFLICT (id) DO UPDATE SET restored = true, since = excluded.since`;
-      await this.restores.begin(tx);
-      await this.audit.system('sending.held', {}, OLDER_DATABASE, tx);
+      await this.hold(tx, OLDER_DATABASE);
+      await this.audit.system('sending.held', {}, OLDER_DATABASE.reason, tx);
     });
     this.isHeld = true;
   }
 
-  private async hold(tx: Tx, by: Actor, reason: string, restored: boolean): Promise<void> {
-    await tx.$executeRaw`
-      INSERT INTO sending_holds AS h (held_by, reason, restored) VALUES (${by.id}, ${reason}, ${restored})
-      ON CONFLICT (id) DO UPDATE SET held_by = excluded.held_by, reason = excluded.reason,
-        restored = h.restored OR excluded.restored, since = CASE WHEN excluded.restored THEN excluded.since ELSE h.since END`;
-    if (restored) await this.restores.begin(tx);
+  /** Stores a hold from now on, unless one of `others` holds. @returns false if so */
+  private async hold(tx: Tx, { by, reason }: typeof BY_SETTING, others: string[] = []): Promise<boolean> {
+    const stored = await tx.$executeRaw`
+      INSERT INTO sending_hold AS h (held_by, reason) VALUES (${by}, ${reason})
+      ON CONFLICT (id) DO UPDATE SET held_by = excluded.held_by, reason = excluded.reason, since = excluded.since
+      WHERE h.held_by <> ALL (${others})`;
+    return stored > 0;
   }
 
   /** A database that was restored without a hold counts as restored now. */
   private async release(tx: Tx, restored: boolean): Promise<void> {
-    const [hold] = await tx.$queryRaw<[{ restored: boolean; isPending: boolean; since: Date }]>`
-      WITH hold AS (DELETE FROM sending_holds RETURNING restored, restored OR by_setting AS pending, since)
-      SELECT coalesce(bool_or(restored), false) AS restored, coalesce(bool_or(pending), false) AS "isPending",
+    const [hold] = await tx.$queryRaw<[{ isOlder: boolean; since: Date }]>`
+      WITH hold AS (DELETE FROM sending_hold RETURNING held_by, since)
+      SELECT coalesce(bool_or(held_by = ${OLDER_DATABASE.by}), false) AS "isOlder",
         coalesce(max(since), clock_timestamp()) AS since FROM hold`;
-    const isRestored = restored || hold.restored;
-    if (isRestored && !hold.isPending) await this.restores.begin(tx);
-    if (isRestored) await this.feed.raiseEpoch(tx);
-    await this.restores.release(tx, isRestored ? hold.since : null);
+    if (!restored && !hold.isOlder) return;
+    await this.feed.raiseEpoch(tx);
+    await this.restores.release(tx, hold.since);
   }
 }

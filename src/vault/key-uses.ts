@@ -55,7 +55,8 @@ function refuse(uses: readonly KeyUse[], keys: ServiceKeys): void {
 function faultsOf(uses: readonly KeyUse[], keys: ServiceKeys): string[] {
   return uses.flatMap(({ setting, id, checkHash }) => {
     const key = keys[setting as KeySetting].find((one) => one.id === id);
-    if (!key) return `${setting} lacks the key ${id}, which stored data needs. Add it after the first key.`;
+    const remedy = setting === 'FINGERPRINT_KEYS' ? 'Set it to this key alone.' : 'Add it after the first key.';
+    if (!key) return `${setting} lacks the key ${id}, which stored data needs. ${remedy}`;
     if (hashOf(setting, key).equals(checkHash)) return [];
     return `The key ${id} in ${setting} is not the key ${id} that stored data needs. Restore that key, and give a new key another id.`;
   });

@@ -38,11 +38,6 @@ export class KeyedHashes {
     return header.toString('hex') + createHmac('sha256', key).update(value).digest('hex');
   }
 
-  /** The hashes of a value by all accepted keys, the first key's first. */
-  all(purpose: string, value: string): Buffer[] {
-    return this.keys.map(({ id }) => this.by(id, purpose, value));
-  }
-
   /** True if a hash is one of this value by an accepted key. Takes constant time. */
   matches(purpose: string, value: string, hash: Uint8Array): boolean {
     const id = keyIdOf(hash);
@@ -51,26 +46,9 @@ export class KeyedHashes {
     return right.length === hash.length && timingSafeEqual(right, hash);
   }
 
-  /** A stored hash if it is one of this value, otherwise the value's hash by the first key. */
-  keep(purpose: string, value: string, stored: Uint8Array | null | undefined): Buffer {
-    return stored && this.matches(purpose, value, stored) ? Buffer.from(stored) : this.of(purpose, value);
-  }
-
   /** True if the first key made a hash. */
   isCurrent(hash: Uint8Array): boolean {
     return keyIdOf(hash) === this.first.id;
-  }
-
-  /** The bytes with which the hashes by the first key begin. */
-  get header(): Buffer {
-    return hashHeader(this.first.id);
-  }
-
-  /** The bytes between which the hashes by the first key are sorted: the end is excluded. */
-  get range(): [start: Buffer, end: Buffer] {
-    const end = Buffer.from(this.header);
-    end.writeUInt8(end.readUInt8(end.length - 1) + 1, end.length - 1);
-    return [this.header, end];
   }
 
   private by(id: string, purpose: string, value: string): Buffer {

@@ -19,9 +19,6 @@ export interface ColumnKeys {
   keys: Record<string, number>;
   /** Number of values that another key than the first one made, and that rotation recomputes. */
   stale: number;
-  /** Number of values that keep their key, because their plaintext is not stored, and what they are. */
-  kept?: number;
-  reason?: string;
 }
 
 /** A row that keeps its old key because a value does not open. It names the row, never the content. */

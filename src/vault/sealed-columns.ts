@@ -30,7 +30,7 @@ export const SEALED_TABLES: Record<string, SealedTable> = {
     columns: {
       profile: PROFILE,
       applied_profile: PROFILE,
-      attempt_profile: PROFILE,
+      unsettled_profile: PROFILE,
       invite_url: OF_ID,
       error_text: OF_ID,
     },

@@ -77,6 +77,7 @@ export const ROW_CODES = labels({
   'provider-in-use': 'Provider in use',
   'provider-gone': 'Provider deleted',
   'not-pushable': 'Changed only in notebridge',
+  'start-failed': 'Could not be applied',
   cancelled: 'Import cancelled or failed',
   'no-id': 'No id',
   'no-identifier': 'No identifier',
@@ -106,7 +107,6 @@ export const IMPORT_GUARDS = vocabulary({
 /** Why the end of an import cannot be estimated. Those with a hint are faults. */
 export const ETA_UNKNOWN = vocabulary({
   paused: { label: 'The import is paused' },
-  'no-pace': { label: 'The pace is not known yet' },
   'rate-limited': { label: 'The platform asked for fewer calls' },
   'no-worker': {
     label: 'No worker process is running, so nothing is sent',

@@ -73,21 +73,33 @@ export const REVIEWS = unsettled({
     action: 'delete',
     why: 'Right if the platform shows the same person, because its data would stay there. If it shows someone else, ignore.',
   },
+  'delete-unconfirmed': {
+    label: 'Deletion not confirmed',
+    hint: 'The platform answers 404 to the deletion: it does not know this user, or the path of deleteUser in PLATFORM_CONTRACT is wrong. Look on the platform, then resolve with "create" (it is deleted there) or, after the path is corrected, with "retry".',
+    action: 'retry',
+    why: 'Right once the path is corrected. If the platform has no such user, create counts it as deleted.',
+  },
 });
 
 /** Reasons why no call is made until the person is changed or resolved. */
 export const FAULTS = unsettled({
   rejected: {
     label: 'Rejected by the platform',
-    hint: 'The platform rejected this person. Correct the data and PUT it again. The call is repeated for up to a day, but only while it fails for other people too.',
+    hint: 'The platform rejected this person. Correct the data and PUT it again. The call is repeated once, after an hour.',
     action: 'retry',
     why: 'Right once the cause on the platform is fixed. Otherwise correct the data in the EHR, which retries automatically.',
   },
   forbidden: {
     label: 'Forbidden by the platform',
-    hint: 'The platform answers 403 only for this person. Ask the support of the platform, then resolve with "retry".',
+    hint: 'The platform answers 401 or 403 only for this person. Ask the support of the platform, then resolve with "retry".',
     action: 'retry',
     why: 'Right once the support of the platform has allowed this person.',
+  },
+  unanswered: {
+    label: 'No answer for a day',
+    hint: 'For a day, the platform gave no readable answer about this person, but answered about others. Ask the support of the platform, then resolve with "retry".',
+    action: 'retry',
+    why: 'Right once the support of the platform has found the cause.',
   },
   ignored: {
     label: 'Ignored by an operator',
@@ -97,7 +109,7 @@ export const FAULTS = unsettled({
   },
 });
 
-/** Reasons why an operation is stopped for everyone, until a probe succeeds. */
+/** Reasons why calls pause for everyone. */
 export const STOPS = vocabulary({
   'rate-limited': {
     label: 'Rate limited',
@@ -105,7 +117,7 @@ export const STOPS = vocabulary({
   },
   'platform-unauthorized': {
     label: 'API key rejected',
-    hint: 'The platform answers 401 or 403. Check PLATFORM_API_KEY; queued work resumes automatically once the key is valid.',
+    hint: 'The platform answers 401 or 403. Check PLATFORM_API_KEY and its rights; queued work resumes automatically.',
   },
   'platform-address': {
     label: 'Wrong URL of the platform',
@@ -114,10 +126,6 @@ export const STOPS = vocabulary({
   'platform-fault': {
     label: 'No readable answer',
     hint: 'The platform gave no readable answer. The call is retried automatically.',
-  },
-  'platform-rejects': {
-    label: 'Rejected for everyone',
-    hint: 'The platform rejects this operation for everyone. /health/ready shows the status of its answers; queued work resumes automatically.',
   },
 });
 
@@ -147,10 +155,6 @@ export const PERSON_CODES = {
       label: 'Clients still listed',
       hint: 'On the platform, some clients still have this provider in their lists. Once the lists are changed, the provider is deleted automatically.',
     },
-    'waits-in-import': {
-      label: 'Waits in an import',
-      hint: 'This person waits for its turn in an import. To send it earlier, PUT it.',
-    },
     'outcome-unknown': {
       label: 'Outcome unknown',
       hint: 'The platform did not answer a create. A lookup by email will show whether the person exists, so that no duplicate is created.',
@@ -162,6 +166,10 @@ export const PERSON_CODES = {
     unreadable: {
       label: 'Data unreadable',
       hint: 'The data of this person cannot be decrypted, so nothing is sent. See vault in /health/ready; add the missing key to DATA_KEYS, or PUT the person again.',
+    },
+    internal: {
+      label: 'Work failed',
+      hint: 'The work on this person failed, which the log explains. It is retried automatically.',
     },
   }),
 };

@@ -34,7 +34,7 @@ export function ImportProgress({ view }: { view: Import }) {
 
 function duration({ etaSeconds, etaMinSeconds, calls }: Import): string {
   if (etaSeconds === null || calls.remaining.max === 0) return '';
-  return `: about ${estimate(etaMinSeconds ?? etaSeconds, etaSeconds)} at the pace of the last minutes`;
+  return `: about ${estimate(etaMinSeconds ?? etaSeconds, etaSeconds)} at the limit of calls`;
 }
 
 /** The plan or the results. Each number leads to its rows. */

@@ -11,7 +11,7 @@ export function SendingCard() {
   const { data } = useSending();
   if (!data || !mayChange) return null;
   const { held, heldBySetting, restored, since } = data;
-  const set = (body: { held: boolean; reason?: string; restored: boolean }) => api.PUT('/v1/sending', { body });
+  const set = (body: { held: boolean; reason?: string; restored?: boolean }) => api.PUT('/v1/sending', { body });
   return (
     <Section card title="Sending">
       <p>
@@ -19,7 +19,7 @@ export function SendingCard() {
           ? 'The setting HOLD_SENDING is true. Remove it and restart, then release sending if an operator holds it too.'
           : held
             ? restored
-              ? 'The database was restored from a backup. Let the EHR send all people again, check them, then release sending.'
+              ? 'The database is older than before. Let the EHR send all people again, then release sending.'
               : 'The platform is only read. To send changes again, release sending.'
             : 'Sending is on: people, sessions and files go to the platform.'}
       </p>
@@ -28,13 +28,7 @@ export function SendingCard() {
           label="Hold sending"
           title="Hold all sending to the platform?"
           isDangerous
-          run={(given) =>
-            set({
-              held: true,
-              reason: given.get('reason')?.toString().trim() ?? '',
-              restored: given.has('restored'),
-            })
-          }
+          run={(given) => set({ held: true, reason: given.get('reason')?.toString().trim() ?? '' })}
         >
           <p>
             Webhooks and requests are still accepted, but changes and new sessions wait. The recorder and uploads are
@@ -47,7 +41,6 @@ export function SendingCard() {
             pattern="\s*[A-Za-z0-9._:\/\|\-]{1,128}\s*"
             title="A ticket id or a code; no names"
           />
-          <Restored isRestored={false} />
         </ConfirmedAction>
       )}
       {held && !heldBySetting && (
@@ -58,18 +51,12 @@ export function SendingCard() {
           run={(given) => set({ held: false, restored: given.has('restored') })}
         >
           <p>All waiting changes go to the platform now. This cannot be undone.</p>
-          <Restored isRestored={restored} />
+          <label>
+            <input type="checkbox" name="restored" defaultChecked={restored} /> The database was restored from a backup,
+            so clients without an email need a review, and the EHR must read the event feed from the beginning
+          </label>
         </ConfirmedAction>
       )}
     </Section>
-  );
-}
-
-function Restored({ isRestored }: { isRestored: boolean }) {
-  return (
-    <label>
-      <input type="checkbox" name="restored" defaultChecked={isRestored} /> The database was restored from a backup, so
-      the EHR must read the event feed from the beginning
-    </label>
   );
 }

@@ -23,8 +23,7 @@ export function CallHistory({ calls }: { calls: readonly Call[] }) {
             ['Operation', ({ operation }) => <code>{operation}</code>],
             ['Outcome', (call) => <Outcome call={call} />],
             ['Status', ({ status }) => status, 'number'],
-            ['Duration', ({ durationMs }) => durationMs !== null && `${number(durationMs)} ms`, 'number'],
-            ['Priority', ({ lane }) => lane],
+            ['Duration', ({ durationMs }) => `${number(durationMs)} ms`, 'number'],
           ]}
         />
       )}
@@ -33,7 +32,6 @@ export function CallHistory({ calls }: { calls: readonly Call[] }) {
 }
 
 function Outcome({ call: { outcome, status } }: { call: Call }) {
-  if (outcome === null) return <State tone="busy">in flight</State>;
   const isGood = status !== null && status < 400;
   return <State tone={isGood ? 'good' : 'warn'}>{outcome}</State>;
 }

@@ -2,8 +2,6 @@
 -- them. `npm run check` compares the rest with schema.prisma.
 
 CREATE TYPE "person_kind" AS ENUM ('provider', 'client');
-CREATE TYPE "person_state" AS ENUM ('pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted');
-CREATE TYPE "lane" AS ENUM ('interactive', 'bulk');
 CREATE TYPE "row_outcome" AS ENUM ('pending', 'created', 'linked', 'updated', 'unchanged', 'skipped', 'rejected', 'failed', 'needsReview', 'deleted');
 CREATE TYPE "delivery_state" AS ENUM ('received', 'processed', 'ignored', 'not-understood', 'failed', 'dead');
 
@@ -24,6 +22,7 @@ CREATE TABLE "people" (
     "profile_hash" BYTEA,
     "email_fingerprint" BYTEA,
     "wanted_at" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
+    "wanted_version" INTEGER NOT NULL DEFAULT 1,
     "held_at" TIMESTAMPTZ(3),
     "stated_at" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
     "platform_user_id" TEXT,
@@ -33,28 +32,28 @@ CREATE TABLE "people" (
     "applied_providers" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "providers_known" BOOLEAN NOT NULL DEFAULT false,
     "checked_absent_at" TIMESTAMPTZ(3),
-    "attempt_call_id" BIGINT,
-    "attempt_operation" TEXT,
-    "attempt_profile" BYTEA,
-    "attempt_email" BYTEA,
-    "attempt_look_up_at" TIMESTAMPTZ(3),
+    "call_id" UUID,
+    "call_operation" TEXT,
+    "call_version" INTEGER,
+    "call_look_up_at" TIMESTAMPTZ(3),
+    "unsettled_call" UUID,
+    "unsettled_operation" TEXT,
+    "unsettled_profile" BYTEA,
+    "unsettled_email" BYTEA,
+    "unsettled_look_up_at" TIMESTAMPTZ(3),
     "fault" TEXT,
     "review" TEXT,
     "failures" INTEGER NOT NULL DEFAULT 0,
-    "retry_at" TIMESTAMPTZ(3),
     "refused_operation" TEXT,
-    "refusal_kind" TEXT,
+    "refused_code" INTEGER,
     "refused_at" TIMESTAMPTZ(3),
-    "refusals" INTEGER NOT NULL DEFAULT 0,
-    "state" "person_state" NOT NULL DEFAULT 'pending',
+    "state" TEXT NOT NULL DEFAULT 'pending' CHECK ("state" IN ('pending', 'waiting', 'synced', 'failed', 'needs-review', 'deleting', 'deleted')),
     "step" TEXT,
     "error_code" TEXT,
     "error_text" BYTEA,
-    "lane" "lane" NOT NULL DEFAULT 'interactive',
-    "due_at" TIMESTAMPTZ(6),
-    "lease_owner" UUID,
-    "lease_no" INTEGER NOT NULL DEFAULT 0,
-    "lease_safe_at" TIMESTAMPTZ(3),
+    "urgent" BOOLEAN NOT NULL DEFAULT false,
+    "due_at" TIMESTAMPTZ(3),
+    "import_id" UUID,
     "merged_into" UUID,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
@@ -65,14 +64,10 @@ CREATE INDEX "people_kind_state_external_id_idx" ON "people"("kind", "state", "e
 CREATE INDEX "people_email_fingerprint_idx" ON "people"("email_fingerprint");
 -- Imports look for people that exist under another id.
 CREATE INDEX "people_profile_hash_idx" ON "people"("profile_hash") WHERE "wanted";
--- People that are not due must not slow down a claim.
-CREATE INDEX "people_lane_step_due_at_idx" ON "people"("lane", "step", "due_at") WHERE "due_at" IS NOT NULL;
--- Imports count the clients that they have started and that are not finished.
-CREATE INDEX "people_lane_idx" ON "people"("lane") WHERE "kind" = 'client' AND "lane" = 'bulk' AND "due_at" IS NOT NULL;
--- A probe goes to the person that was refused longest ago.
-CREATE INDEX "people_step_refused_at_idx" ON "people"("step", "refused_at") WHERE "refused_at" IS NOT NULL;
--- Few creates of clients without an email may be in flight.
-CREATE INDEX "people_attempt_look_up_at_idx" ON "people"("attempt_look_up_at") WHERE "attempt_operation" = 'createClient' AND "attempt_email" IS NULL;
+-- The feeder reads each import and each step separately, so that those that may not be called now cost nothing.
+CREATE INDEX "people_import_id_step_due_at_idx" ON "people"("import_id", "step", "due_at") WHERE "import_id" IS NOT NULL AND "due_at" IS NOT NULL;
+CREATE INDEX "people_step_due_at_idx" ON "people"("step", "due_at") WHERE "import_id" IS NULL AND NOT "urgent" AND "due_at" IS NOT NULL;
+CREATE INDEX "people_urgent_idx" ON "people"("step", "due_at") WHERE "urgent" AND "due_at" IS NOT NULL;
 CREATE INDEX "people_applied_providers_idx" ON "people" USING GIN ("applied_providers");
 CREATE UNIQUE INDEX "people_kind_external_id_key" ON "people"("kind", "external_id");
 -- Retention and erasure leave out what belongs to these few.
@@ -101,12 +96,12 @@ CREATE INDEX "client_providers_provider_id_client_id_idx" ON "client_providers"(
 CREATE UNIQUE INDEX "client_providers_client_id_provider_id_key" ON "client_providers"("client_id", "provider_id");
 
 CREATE TABLE "dependent_requeues" (
-    "provider_id" UUID NOT NULL,
+    "id" BIGSERIAL NOT NULL,
+    "person_id" UUID NOT NULL,
+    "of_clients" BOOLEAN NOT NULL,
     "after_client" UUID,
-    "since" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT "dependent_requeues_pkey" PRIMARY KEY ("provider_id")
+    CONSTRAINT "dependent_requeues_pkey" PRIMARY KEY ("id")
 );
-CREATE INDEX "dependent_requeues_since_idx" ON "dependent_requeues"("since");
 
 CREATE TABLE "email_claims" (
     "fingerprint" BYTEA NOT NULL,
@@ -117,35 +112,33 @@ CREATE INDEX "email_claims_person_id_idx" ON "email_claims"("person_id");
 
 CREATE TABLE "platform_calls" (
     "id" BIGSERIAL NOT NULL,
-    "account" TEXT NOT NULL,
     "person_id" UUID,
     "operation" TEXT NOT NULL,
-    "lane" "lane" NOT NULL,
-    "granted_at" TIMESTAMPTZ(6) NOT NULL,
-    "expires_at" TIMESTAMPTZ(6) NOT NULL,
-    "answered_at" TIMESTAMPTZ(6),
+    "at" TIMESTAMPTZ(3) NOT NULL,
     "status" INTEGER,
-    "outcome" TEXT,
-    "duration_ms" INTEGER,
+    "outcome" TEXT NOT NULL,
+    "duration_ms" INTEGER NOT NULL,
     "reason" TEXT,
-    "worker" TEXT NOT NULL,
     CONSTRAINT "platform_calls_pkey" PRIMARY KEY ("id")
 );
-CREATE INDEX "platform_calls_account_expires_at_idx" ON "platform_calls"("account", "expires_at");
-CREATE INDEX "platform_calls_account_granted_at_idx" ON "platform_calls"("account", "granted_at");
+CREATE INDEX "platform_calls_at_idx" ON "platform_calls"("at");
 CREATE INDEX "platform_calls_person_id_id_idx" ON "platform_calls"("person_id", "id");
 
-CREATE TABLE "call_budgets" (
-    "account" TEXT NOT NULL,
-    "blocked_until" TIMESTAMPTZ(6),
-    "bulk_next_at" TIMESTAMPTZ(6),
-    CONSTRAINT "call_budgets_pkey" PRIMARY KEY ("account")
-);
-
-CREATE TABLE "circuit_breakers" (
-    "operation" TEXT NOT NULL,
-    "state" JSONB NOT NULL,
-    CONSTRAINT "circuit_breakers_pkey" PRIMARY KEY ("operation")
+CREATE TABLE "platform_pauses" (
+    "key" TEXT NOT NULL,
+    "limited_until" TIMESTAMPTZ(3),
+    "limited_times" INTEGER NOT NULL DEFAULT 0,
+    "paused_until" TIMESTAMPTZ(3),
+    "reason" TEXT,
+    "status" INTEGER,
+    "failing_since" TIMESTAMPTZ(3),
+    "failures" INTEGER NOT NULL DEFAULT 0,
+    "failing_people" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "succeeded_at" TIMESTAMPTZ(3),
+    "succeeded_url" TEXT,
+    "succeeded_base" TEXT,
+    "refusals" INTEGER NOT NULL DEFAULT 0,
+    CONSTRAINT "platform_pauses_pkey" PRIMARY KEY ("key")
 );
 
 CREATE TABLE "imports" (
@@ -167,7 +160,6 @@ CREATE TABLE "imports" (
     "lost_providers" INTEGER NOT NULL DEFAULT 0,
     "guards" JSONB,
     "totals" JSONB,
-    "restored" BOOLEAN NOT NULL DEFAULT false,
     "error_code" TEXT,
     "error_detail" TEXT,
     CONSTRAINT "imports_pkey" PRIMARY KEY ("id")
@@ -717,14 +709,12 @@ CREATE TABLE "subscription_attempts" (
 );
 
 -- At most one row.
-CREATE TABLE "sending_holds" (
+CREATE TABLE "sending_hold" (
     "id" INTEGER NOT NULL DEFAULT 1 CHECK ("id" = 1),
     "since" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "held_by" TEXT NOT NULL,
     "reason" TEXT NOT NULL,
-    "restored" BOOLEAN NOT NULL,
-    "by_setting" BOOLEAN NOT NULL DEFAULT false,
-    CONSTRAINT "sending_holds_pkey" PRIMARY KEY ("id")
+    CONSTRAINT "sending_hold_pkey" PRIMARY KEY ("id")
 );
 
 CREATE TABLE "unreadable_answers" (
@@ -755,9 +745,7 @@ ALTER TABLE "former_ids" ADD CONSTRAINT "former_ids_person_id_fkey" FOREIGN KEY 
 ALTER TABLE "former_ids" ADD CONSTRAINT "former_ids_into_id_fkey" FOREIGN KEY ("into_id") REFERENCES "people"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
 ALTER TABLE "client_providers" ADD CONSTRAINT "client_providers_client_id_fkey" FOREIGN KEY ("client_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "client_providers" ADD CONSTRAINT "client_providers_provider_id_fkey" FOREIGN KEY ("provider_id") REFERENCES "people"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
-ALTER TABLE "dependent_requeues" ADD CONSTRAINT "dependent_requeues_provider_id_fkey" FOREIGN KEY ("provider_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "email_claims" ADD CONSTRAINT "email_claims_person_id_fkey" FOREIGN KEY ("person_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
-ALTER TABLE "platform_calls" ADD CONSTRAINT "platform_calls_account_fkey" FOREIGN KEY ("account") REFERENCES "call_budgets"("account") ON DELETE RESTRICT ON UPDATE CASCADE;
 ALTER TABLE "import_records" ADD CONSTRAINT "import_records_import_id_fkey" FOREIGN KEY ("import_id") REFERENCES "imports"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "session_documents" ADD CONSTRAINT "session_documents_session_fkey" FOREIGN KEY ("session") REFERENCES "sessions"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "document_revisions" ADD CONSTRAINT "document_revisions_document_fkey" FOREIGN KEY ("document") REFERENCES "session_documents"("id") ON DELETE CASCADE ON UPDATE CASCADE;

@@ -33,7 +33,6 @@ changed keep their old MAC, so that "audit verify" still finds them.`;
 /** The subcommands of `keys rotate`, with their descriptions. */
 const ROTATIONS: Record<RotationKind, string> = {
   data: 'encrypt all data with the first key of DATA_KEYS',
-  fingerprints: 'recompute all fingerprints with the first key of FINGERPRINT_KEYS',
   audit: 'sign the audit log, API keys and browser sessions with the first key of AUDIT_KEYS',
 };
 
@@ -71,9 +70,7 @@ export function addKeyCommands(program: Command, api: Api): void {
 
   const rotation = keys
     .command('rotate')
-    .description(
-      'replace an API key, and show the new one once; or (data, fingerprints, audit) rotate a key of the service',
-    )
+    .description('replace an API key, and show the new one once; or (data, audit) rotate a key of the service')
     .argument('<id>')
     .option('--overlap-seconds <seconds>', 'how long the old key is still accepted; a day by default', secondsIn)
     .addOption(expiresAt())

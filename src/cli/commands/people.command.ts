@@ -2,9 +2,9 @@ import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import type { Page } from '../../http/request/page.js';
 import type { ResolveSelectionResponse } from '../../people/api/people.dto.js';
 import type { PersonResponse } from '../../people/api/person-view.js';
-import { PERSON_STATES, type PersonKind } from '../../people/model/person.js';
-import { UNSETTLED_CODES } from '../../people/model/person-codes.js';
-import { BULK_ACTIONS, RESOLVE_ACTIONS } from '../../people/model/resolve-rule.js';
+import { PERSON_STATES, type PersonKind } from '../../people/rules/person.js';
+import { UNSETTLED_CODES } from '../../people/rules/person-codes.js';
+import { BULK_ACTIONS, RESOLVE_ACTIONS } from '../../people/rules/resolve-rule.js';
 import { inSentence, labelOf } from '../../words/words.js';
 import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';

@@ -29,9 +29,9 @@ describe('hold', () => {
 
   it('prints what the release needs', async () => {
     const answer = { ...HELD, restored: true, heldBySetting: true };
-    const { printed } = await run(answer, 'hold', '--reason', 'CASE-1', '--restored');
+    const { printed } = await run(answer, 'hold', '--reason', 'CASE-1');
     expect(printed.split('\n').slice(1)).toEqual([
-      'The database was restored: release it with npx notebridge release --restored.',
+      'The database is older than before: release it with npx notebridge release --restored.',
       'HOLD_SENDING is true: remove the setting and restart before the release.',
     ]);
   });

@@ -30,16 +30,18 @@ export function addServiceCommands(program: Command, api: Api): void {
     .command('hold')
     .description('stop all changes to the platform, until release; notebridge still receives webhooks and reads')
     .requiredOption('--reason <code>', 'the id of a case or a ticket, for the audit log; no names')
-    .option('--restored', 'the database was restored from a backup')
     .option('--json', "print the service's answer")
-    .addHelpText('after', examples('hold --reason CASE-2026-17', 'hold --reason RESTORE-1 --restored'))
+    .addHelpText('after', examples('hold --reason CASE-2026-17'))
     .action((options: SendingOptions) => setSending(api, true, options));
 
   program
     .command('release')
     .description('end the hold: send the changes that have waited')
     .option('--reason <code>', 'the id of a case or a ticket, for the audit log; no names')
-    .option('--restored', 'the database was restored, and the EHR has to read the feed again')
+    .option(
+      '--restored',
+      'the database was restored, or a failover lost data: send nothing twice, and let the EHR read the feed again',
+    )
     .option('--json', "print the service's answer")
     .addHelpText('after', examples('release', 'release --restored'))
     .action((options: SendingOptions) => setSending(api, false, options));
@@ -72,7 +74,7 @@ function sendingLines({ held, heldBySetting, since, by, reason, restored }: Send
   if (!held) return 'The hold has ended: pending changes go to the platform now.';
   return lines(
     since ? `Sending has been held since ${utc(new Date(since))} by ${by} (${reason}).` : 'Sending is held.',
-    restored && 'The database was restored: release it with npx notebridge release --restored.',
+    restored && 'The database is older than before: release it with npx notebridge release --restored.',
     heldBySetting && 'HOLD_SENDING is true: remove the setting and restart before the release.',
   );
 }

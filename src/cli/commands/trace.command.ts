@@ -47,8 +47,8 @@ async function traceDelivery(api: Api, id: string, json?: boolean): Promise<void
 /** Desired and observed state, what comes next and why, and the calls so far. */
 function personLines({ kind, externalId, state, wanted, known, nextStep, choices, history }: TraceResponse): string {
   const ids = wanted.providers.map((one) => one.externalId + (one.mirrored ? '' : ' (not synced yet)')).join(', ');
-  const calls = history.map(({ at, operation, lane, status, outcome, durationMs }) => {
-    return { 'call at': at, operation, lane, status, outcome, ms: durationMs };
+  const calls = history.map(({ at, operation, status, outcome, durationMs }) => {
+    return { 'call at': at, operation, status, outcome, ms: durationMs };
   });
   const user = known.platformUserId ? `user ${known.platformUserId}` : 'no platform user';
   const applied = known.appliedProviders ? `, ${known.appliedProviders.length} providers applied` : '';

@@ -1,9 +1,6 @@
 import 'reflect-metadata';
 import type { Client } from 'pg';
 import { Random } from '../../config/random.js';
-import { countFingerprints } from '../../operations/fingerprint-columns.js';
-import { rotateFingerprints } from '../../operations/fingerprint-rotation.js';
-import { Fingerprints } from '../../vault/fingerprints.js';
 import { forgetKeys, type KeyUses, keyFaults, registerKeys, type ServiceKeys } from '../../vault/key-uses.js';
 import type { KeySetting } from '../../vault/keys.js';
 import { type ColumnKeys, countKeys, type RotationUse, rotate, type UnreadableRow } from '../../vault/rotation.js';
@@ -22,16 +19,19 @@ export interface RotationOptions {
   json?: boolean;
 }
 
+/** Fingerprints keep their key. */
+type RotatedSetting = Exclude<KeySetting, 'FINGERPRINT_KEYS'>;
+
 /** Counts and recomputes the values that the keys of one setting made. */
 interface Rotation {
-  setting: KeySetting;
+  setting: RotatedSetting;
   count(): Promise<ColumnKeys[]>;
   run(use: RotationUse): Promise<void>;
 }
 
 /** The state after a rotation. */
 interface RotationReport {
-  setting: KeySetting;
+  setting: RotatedSetting;
   /** The keys of the setting with the number of values that each made. The first makes new values. */
   keys: { key: string; values: number; droppable: boolean }[];
   /** Names of keys in use that the setting lacks; `?` means bytes without a valid header. */
@@ -39,15 +39,12 @@ interface RotationReport {
   columns: ColumnKeys[];
   /** Values that rotation still has to recompute. */
   left: number;
-  /** Values that keep an old key, because their plaintext is not stored. */
-  kept: number;
   unreadable: UnreadableRow[];
 }
 
 /** Why the rotation left a row as it was. */
-const FAULTS: Record<KeySetting, string> = {
+const FAULTS: Record<RotatedSetting, string> = {
   DATA_KEYS: 'cannot be decrypted',
-  FINGERPRINT_KEYS: 'cannot be decrypted',
   AUDIT_KEYS: 'has a fault, see notebridge audit verify, and keeps its old MAC',
 };
 
@@ -58,15 +55,6 @@ const ROTATIONS = {
     count: () => countKeys(client, keys[0]?.id ?? ''),
     run: (use) => rotate(client, new Vault(keys, new Random()), keys[0]?.id ?? '', use),
   }),
-  fingerprints: (client: Sql, keys: ServiceKeys): Rotation => {
-    const fingerprints = new Fingerprints(keys.FINGERPRINT_KEYS);
-    const vault = new Vault(keys.DATA_KEYS, new Random());
-    return {
-      setting: 'FINGERPRINT_KEYS',
-      count: () => countFingerprints(client, fingerprints),
-      run: (use) => rotateFingerprints(client, vault, fingerprints, use),
-    };
-  },
   audit: (client: Sql, { AUDIT_KEYS: keys }: ServiceKeys): Rotation => {
     const rotation = new AuditRotation(client, keys);
     return { setting: 'AUDIT_KEYS', count: () => rotation.count(), run: (use) => rotation.run(use) };
@@ -74,7 +62,7 @@ const ROTATIONS = {
 };
 export type RotationKind = keyof typeof ROTATIONS;
 
-/** `notebridge keys rotate data`, `fingerprints` and `audit`: exits 2 if values are left. */
+/** `notebridge keys rotate data` and `audit`: exits 2 if values are left. */
 export async function rotateKeys(kind: RotationKind, { dryRun = false, json = false }: RotationOptions): Promise<void> {
   const live = new LiveLine(json ? process.stderr : process.stdout);
   const role = kind === 'audit' ? 'owner' : 'service';
@@ -119,7 +107,7 @@ export async function rotateOn(
 }
 
 function reportOf(
-  setting: KeySetting,
+  setting: RotatedSetting,
   keys: ServiceKeys,
   columns: ColumnKeys[],
   unreadable: UnreadableRow[],
@@ -135,7 +123,6 @@ function reportOf(
     missing: [...used].filter((key) => !given.some((one) => one.key === key)),
     columns: columns.filter((column) => Object.keys(column.keys).length > 0),
     left: staleOf(columns),
-    kept: columns.reduce((sum, { kept = 0 }) => sum + kept, 0),
     unreadable,
   };
 }
@@ -143,7 +130,7 @@ function reportOf(
 const staleOf = (columns: readonly ColumnKeys[]): number => columns.reduce((sum, { stale }) => sum + stale, 0);
 
 function inWords(report: RotationReport, dryRun: boolean): string {
-  const { setting, keys, missing, columns, left, kept, unreadable } = report;
+  const { setting, keys, missing, columns, left, unreadable } = report;
   const [first] = keys;
   const droppable = keys.flatMap(({ key, droppable }) => (droppable ? key : []));
   const used = columns.map((column) => ({
@@ -153,16 +140,11 @@ function inWords(report: RotationReport, dryRun: boolean): string {
       .join(', '),
   }));
   const again = `${dryRun ? 'run this without --dry-run' : 'run this again'}${unreadable.length > 0 ? ', and restore the rows above from a backup' : ''}`;
-  const done =
-    kept > 0 ? `All values that can be recomputed are by ${first?.key}.` : `All values are by ${first?.key}.`;
   return [
     ...(used.length > 0 ? [table(used)] : []),
     ...unreadable.map(({ table: name, column, row }) => `✗ ${name}.${column} of row ${row} ${FAULTS[setting]}.`),
     ...missing.map((key) => `✗ ${setting} lacks the key ${key}, which made values.`),
-    ...columns.flatMap(({ table: name, column, kept: count, reason }) =>
-      count ? `${name}.${column}: ${counted(count, 'value')} need an old key: ${reason}.` : [],
-    ),
-    left > 0 ? `${counted(left, 'value')} left: ${again}.` : done,
+    left > 0 ? `${counted(left, 'value')} left: ${again}.` : `All values are by ${first?.key}.`,
     droppable.length > 0
       ? `Nothing needs ${droppable.join(', ')}: remove it from ${setting} once every process runs with ${first?.key} first.`
       : 'No key can be removed.',

@@ -56,9 +56,9 @@ const ACTIONS = [
     option: () => columnOption().makeOptionMandatory(),
     watched: true,
   },
-  { action: 'pause', about: 'pause an import: people that have started finish, no others start' },
+  { action: 'pause', about: 'pause an import: only calls in flight finish' },
   { action: 'resume', about: 'continue a paused import', watched: true },
-  { action: 'cancel', about: 'cancel an import: people that have started finish, all other rows are skipped' },
+  { action: 'cancel', about: 'cancel an import: rows that were applied finish, all others are skipped' },
   { action: 'retry', about: 'retry the rows of an import that failed or need review', watched: true },
 ];
 

@@ -17,11 +17,11 @@ export interface ConnectionShares {
   readonly usual: number;
 }
 
-/** Connections of BullMQ on PostgreSQL: two for statements, and one that listens. */
-export const QUEUE_CONNECTIONS = 3;
+/** Connections of BullMQ on PostgreSQL: one for statements, and one that listens. */
+export const QUEUE_CONNECTIONS = 2;
 
 /** The same for the workers whose jobs name rows: each listens on one, and all share one for statements. */
-export const WORKER_CONNECTIONS = 2;
+export const WORKER_CONNECTIONS = 3;
 
 /** Those who add jobs have their own, so that they never wait behind a worker. */
 export const PRODUCER_CONNECTIONS = 1;

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Audit } from '../../audit/audit.js';
 import type { Subject } from '../../audit/audit-record.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
-import { messageFor } from '../../people/model/person-codes.js';
+import { messageFor } from '../../people/rules/person-codes.js';
 import type { ImportFile } from '../model/import.js';
 import { FIELDS, type RowCells } from '../parse/row/import-row.js';
 import { type ImportRowRecord, OutcomesRepository } from '../run/outcomes.repository.js';

@@ -23,7 +23,7 @@ describe('an import', () => {
     expect(needAttention).toBe(2 + 1 + 1);
   });
 
-  it('ends after the fewest to the most remaining calls at the pace of the last minutes', () => {
+  it('ends after the fewest to the most remaining calls at the limit of calls', () => {
     expect(shown({ callsPerSecond: 3, etaUnknown: null })).toMatchObject({ etaMinSeconds: 14, etaSeconds: 27 });
   });
 

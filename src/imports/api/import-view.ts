@@ -115,7 +115,7 @@ export class ImportResponse {
   /** Rejected rows of a snapshot that do not identify a person; while there are any, no one is deleted */
   unclearRows!: number;
   calls!: ImportCallsResponse;
-  /** At the pace of the last minutes, if every person needs the most calls; null if unknown or finished */
+  /** At the limit of calls, if every person needs the most calls; null if unknown or finished */
   etaSeconds!: number | null;
   /** The same, if every person needs the fewest calls */
   etaMinSeconds!: number | null;
@@ -140,7 +140,7 @@ export class ImportPageResponse extends PageResponse {
   items!: ImportResponse[];
 }
 
-/** The recent rate of calls, or why none are sent. */
+/** The rate of calls, or why none are sent. */
 export interface Pace {
   /** Null if unknown. */
   callsPerSecond: number | null;

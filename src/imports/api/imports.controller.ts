@@ -116,7 +116,7 @@ export class ImportsController {
     return this.imports.apply(id, dto.override ?? []);
   }
 
-  /** Pause an import; started people finish */
+  /** Pause an import; calls in flight finish */
   @Post(':id/pause')
   @HttpCode(200)
   async pause(@UuidParam() id: string): Promise<ImportResponse> {
@@ -130,7 +130,7 @@ export class ImportsController {
     return this.imports.resume(id);
   }
 
-  /** Cancel an import; started people finish, all other rows are skipped */
+  /** Cancel an import; rows that were applied finish, all others are skipped */
   @Post(':id/cancel')
   @HttpCode(200)
   async cancel(@UuidParam() id: string): Promise<ImportResponse> {

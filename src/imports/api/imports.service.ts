@@ -3,26 +3,25 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { KEEP_ALIVE_MS, type SentTogether } from '../../access/guard/event-streams.js';
 import { Audit } from '../../audit/audit.js';
+import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
 import { pollUntil } from '../../database/poll-until.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
-import { openBlocks } from '../../people/model/circuit-breaker.js';
-import { PlatformPeople } from '../../people/reconcile/platform-people.js';
-import { BreakersRepository } from '../../people/store/breakers.repository.js';
-import { RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
+import { PeopleCalls } from '../../people/people-calls.service.js';
+import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
 import { GONE_SECONDS, WorkerProcess } from '../../processes/worker-process.js';
-import { IMPORT_QUEUE, USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
+import { IMPORT_QUEUE } from '../../queue/backend/queue-names.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { limitsOf } from '../../queue/work/limiter.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
 import type { ImportFile, ImportState } from '../model/import.js';
 import { exceeded, type Guard } from '../model/import-guards.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
 import { unknownImport, wrongState } from '../model/problems.js';
-import type { ImportTotals } from '../model/totals.js';
+import { LaterStatements } from '../run/later-statements.js';
 import { OutcomesRepository } from '../run/outcomes.repository.js';
-import { StartOrder } from '../run/start-order.repository.js';
 import { type ImportResponse, type Pace, showImport } from './import-view.js';
 
 /** Minimum pause between two reads for a watcher: in milliseconds, and in multiples of the last read's duration. */
@@ -40,10 +39,10 @@ export class ImportsService {
     private readonly database: Database,
     private readonly imports: ImportsRepository,
     private readonly outcomes: OutcomesRepository,
-    private readonly order: StartOrder,
-    private readonly calls: RateLimiterRepository,
-    private readonly platform: PlatformPeople,
-    private readonly breakers: BreakersRepository,
+    private readonly later: LaterStatements,
+    private readonly env: Env,
+    private readonly calls: PeopleCalls,
+    private readonly pauses: PausesRepository,
     private readonly worker: WorkerProcess,
     private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
@@ -98,7 +97,7 @@ export class ImportsService {
     return this.transition(id, ['planned'], async (tx, record) => {
       const outcome = passGuards(record.guards ?? [], overrides);
       await this.imports.enter(tx, id, 'running');
-      await this.order.supersede(tx, record);
+      await this.later.reopen(tx, id);
       return outcome;
     });
   }
@@ -110,7 +109,7 @@ export class ImportsService {
     });
   }
 
-  /** People that have started finish; no other row starts. */
+  /** No more rows are applied, and no more calls are made for people that the import stated last. */
   async pause(id: string): Promise<ImportResponse> {
     return this.transition(id, ['running'], (tx) => this.imports.enter(tx, id, 'paused'));
   }
@@ -119,7 +118,7 @@ export class ImportsService {
     return this.transition(id, ['paused'], (tx) => this.imports.enter(tx, id, 'running'));
   }
 
-  /** People that have started finish; all other rows are skipped. */
+  /** People whose rows were applied finish; all other rows are skipped. */
   async cancel(id: string): Promise<ImportResponse> {
     return this.transition(id, ['staging', 'needs-mapping', 'planned', 'running', 'paused'], (tx) =>
       this.imports.enter(tx, id, 'cancelled'),
@@ -143,7 +142,6 @@ export class ImportsService {
       await this.audit.store(await this.prisma.in(tx), typeof outcome === 'string' ? outcome : 'ok');
     }, 'bulk');
     this.notifier.notify(IMPORT_QUEUE);
-    this.notifier.notify(USER_MANAGEMENT_QUEUE);
     return this.show(id);
   }
 
@@ -180,7 +178,7 @@ export class ImportsService {
     const totals = await this.outcomes.totals(record);
     const files = this.readableFiles(record);
     const offered = record.state === 'needs-mapping' ? await this.offeredColumns(record, files) : null;
-    return showImport(record, totals, await this.pace(record, totals), files, offered);
+    return showImport(record, totals, await this.pace(record), files, offered);
   }
 
   /** @returns none if they cannot be decrypted, which health reports */
@@ -203,23 +201,18 @@ export class ImportsService {
     return columns.length === 0 ? null : Object.fromEntries(columns.reverse()); // of several columns, the first
   }
 
-  /** The pace of the last minutes, or why none can be given. */
-  private async pace({ state, appliedAt, createdAt }: ImportRecord, { remaining }: ImportTotals): Promise<Pace> {
+  /** The pace at which calls are sent, or why none can be given. */
+  private async pace({ state }: ImportRecord): Promise<Pace> {
     const unknown = (etaUnknown: Pace['etaUnknown']): Pace => ({ callsPerSecond: null, etaUnknown });
     if (state === 'paused') return unknown('paused');
     if (state !== 'running' && state !== 'planned') return unknown(null);
-    if (!this.platform.isConfigured) return unknown('not-configured');
+    if (!this.calls.isConfigured) return unknown('not-configured');
     const silentSeconds = await this.worker.secondsSince('worker');
     if (silentSeconds === null || silentSeconds > GONE_SECONDS) return unknown('no-worker');
-    const [stopped] = openBlocks(await this.breakers.read());
+    const stopped = await this.pauses.stopped();
     if (stopped) return unknown(stopped.code);
-    const callsPerSecond =
-      state === 'planned'
-        ? this.calls.fullPace()
-        : await this.calls.recentPace(this.database.pool, appliedAt ?? createdAt);
-    return callsPerSecond === 0 && remaining.max > 0
-      ? unknown('no-pace')
-      : { callsPerSecond: callsPerSecond || 1, etaUnknown: null };
+    const { max, duration } = limitsOf(this.env.USER_MANAGEMENT_CALLS_PER_MINUTE);
+    return { callsPerSecond: (max / duration) * 1_000, etaUnknown: null };
   }
 }
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
-import { ProfileSeal } from '../../people/model/profile.js';
+import { ProfileSeal } from '../../people/rules/profile.js';
 import { undefinedIfUnreadable } from '../../vault/unreadable-value.js';
 import type { RowCells } from '../parse/row/import-row.js';
 import { rowPlace } from '../upload/row-places.js';

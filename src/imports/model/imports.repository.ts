@@ -175,7 +175,7 @@ export class ImportsRepository {
     await update(tx, id, `state = 'staging', dry_run = true, attempts = 0`);
   }
 
-  /** Fails an import in one of some states. Rows that have not started will be skipped. */
+  /** Fails an import in one of some states. Its rows will be skipped. */
   async fail(
     tx: PoolClient,
     id: string,

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { Fingerprints } from '../../vault/fingerprints.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 import { RepeatedRows } from './repeated-rows.js';
@@ -25,28 +24,7 @@ export class PlanRepository {
   constructor(
     private readonly repeated: RepeatedRows,
     private readonly deletes: SnapshotDeletes,
-    private readonly fingerprints: Fingerprints,
   ) {}
-
-  /**
-   * True if the next plan would compare hashes by different keys, because a key is being replaced: equal people would
-   * look different. Looks at the ends of the indexes, because the planner would expect a match among the first rows of
-   * the table.
-   */
-  async awaitsRotation(tx: PoolClient): Promise<boolean> {
-    const next = `(SELECT id FROM imports WHERE state = 'staging' ORDER BY opened_at LIMIT 1)`;
-    const isOutside = (column: string, condition: string): string => {
-      const end = (order: string) =>
-        `(SELECT ${column} FROM people WHERE ${condition} AND ${column} IS NOT NULL ORDER BY ${column} ${order} LIMIT 1)`;
-      return `coalesce(${end('ASC')} < $1 OR ${end('DESC')} >= $2, false)`;
-    };
-    const { rows } = await tx.query<{ awaits: boolean }>(
-      `SELECT ${next} IS NOT NULL AND (${isOutside('profile_hash', 'wanted')} OR ${isOutside('email_fingerprint', 'true')}
-         OR EXISTS (SELECT FROM import_rows WHERE import_id = ${next} AND (profile_hash < $1 OR profile_hash >= $2))) AS awaits`,
-      this.fingerprints.range,
-    );
-    return rows[0]?.awaits ?? false;
-  }
 
   /** @param rows of its files */
   async plan(tx: PoolClient, record: ImportRecord, rows: number): Promise<void> {
@@ -92,7 +70,7 @@ export class PlanRepository {
     );
   }
 
-  /** A statement of the EHR after the upload began wins over the row. `StartOrder` looks at unchanged rows. */
+  /** A statement of the EHR after the upload began wins over the row. `LaterStatements` looks at unchanged rows. */
   private async skipOutdated(tx: PoolClient, importId: string): Promise<void> {
     const { code, hint } = rejection('changed-since-read');
     const openedAt = '(SELECT opened_at FROM imports WHERE id = $1)';
@@ -149,7 +127,7 @@ export class PlanRepository {
   }
 
   /**
-   * Compares each row with its person: what is planned, when it starts, and the calls it needs. Rows that need nothing get
+   * Compares each row with its person: what is planned, in which phase it is applied, and the calls it needs. Rows that need nothing get
    * their outcome immediately.
    *
    * @returns how many rows were not known to be unchanged

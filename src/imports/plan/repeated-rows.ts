@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { PROVIDERS_MAX } from '../../people/model/person-field-rules.js';
+import { PROVIDERS_MAX } from '../../people/rules/person-field-rules.js';
 import { rejection } from '../parse/row/rejection.js';
 import { forget, providersOf } from './row-sql.js';
 

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { PROVIDERS_MAX } from '../../people/model/person-field-rules.js';
+import { PROVIDERS_MAX } from '../../people/rules/person-field-rules.js';
 import { rejection } from '../parse/row/rejection.js';
 
 /** SQL condition: a row `r` names one of a set of providers, which is a parameter, because a join would be repeated for each row. */

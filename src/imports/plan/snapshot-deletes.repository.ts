@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { REPRESENTATIVE } from '../../people/store/former-ids.repository.js';
+import { REPRESENTATIVE } from '../../people/store/person-users.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 

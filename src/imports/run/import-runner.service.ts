@@ -3,18 +3,16 @@ import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
 import { isDatabaseUnavailable } from '../../errors/database-fault.js';
 import { errorTrace } from '../../errors/error-trace.js';
-import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
 import { Poller } from '../../queue/notifier/poller.js';
-import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { exceeded } from '../model/import-guards.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
 import { GuardsRepository } from '../plan/guards.repository.js';
 import { PlanRepository } from '../plan/plan.repository.js';
 import { StoredRecords } from '../upload/stored-records.repository.js';
+import { LaterStatements } from './later-statements.js';
 import { OutcomesRepository } from './outcomes.repository.js';
-import { RowStarter } from './row-starter.js';
-import { StartOrder } from './start-order.repository.js';
-import { UpcomingRows } from './upcoming-rows.js';
+import { Overtaken, RowApplier } from './row-applier.js';
+import { type Batch, RowsToApply } from './rows-to-apply.repository.js';
 
 /** Plans that may crash their process before the import fails. */
 const MAX_CRASHES = 3;
@@ -30,21 +28,11 @@ const FAULTS = {
     code: 'plan-failed',
     detail: 'The plan could not be made. Nothing was imported: see the log, then upload the files again.',
   },
-  start: {
-    code: 'start-failed',
-    detail: 'Rows could not be started. People that had started finish: see the log, then upload the files again.',
-  },
   crash: {
     code: 'plan-crashed',
     detail: `The process ended ${MAX_CRASHES} times while it planned this import. Nothing was imported: see the log, then upload smaller files.`,
   },
 };
-
-const AWAITS_ROTATION =
-  'imports wait until all fingerprints are by the first key of FINGERPRINT_KEYS: run notebridge keys rotate fingerprints';
-
-/** Ends a plan that may have compared hashes by different keys. */
-class RotationBegun extends Error {}
 
 /** Runs `work` once at a time: a call while it runs waits for that run. */
 function oneAtATime(work: () => Promise<void>): () => Promise<void> {
@@ -57,26 +45,24 @@ function oneAtATime(work: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** Plans imports, starts their rows, counts the results, and finishes them. Any worker process may take the next step. */
+/** Plans imports, applies their rows, counts the results, and finishes them. Any worker process may take the next step. */
 @Injectable()
 export class ImportRunner implements OnModuleInit {
   private readonly log = new Logger(ImportRunner.name);
   private readonly countAgainAt = new Map<string, number>();
   /** Imports whose plan ended because the database was unavailable. */
   private readonly interrupted = new Set<string>();
-  private awaitsRotation = false;
 
   constructor(
     private readonly database: Database,
     private readonly imports: ImportsRepository,
     private readonly plans: PlanRepository,
     private readonly guards: GuardsRepository,
-    private readonly order: StartOrder,
-    private readonly starter: RowStarter,
-    private readonly upcoming: UpcomingRows,
+    private readonly later: LaterStatements,
+    private readonly rows: RowsToApply,
+    private readonly applier: RowApplier,
     private readonly outcomes: OutcomesRepository,
     private readonly records: StoredRecords,
-    private readonly notifier: QueueNotifier,
     private readonly poller: Poller,
     private readonly clock: Clock,
   ) {}
@@ -89,7 +75,7 @@ export class ImportRunner implements OnModuleInit {
   readonly run = oneAtATime(async () => {
     await this.database.transaction((tx) => this.imports.cancelExpired(tx));
     await this.planAll();
-    await this.startRows();
+    await this.applyRows();
     for (const id of await this.imports.atWork('running', 'paused', 'cancelled', 'failed')) await this.countInTime(id);
   });
 
@@ -97,12 +83,7 @@ export class ImportRunner implements OnModuleInit {
     for (const id of this.interrupted) await this.imports.forgetAttempt(id);
     this.interrupted.clear();
     for (;;) {
-      const record = await this.database.transaction(async (tx) => {
-        const awaitsRotation = await this.plans.awaitsRotation(tx);
-        if (awaitsRotation && !this.awaitsRotation) this.log.warn(AWAITS_ROTATION);
-        this.awaitsRotation = awaitsRotation;
-        return awaitsRotation ? undefined : this.imports.beginPlan(tx);
-      });
+      const record = await this.database.transaction((tx) => this.imports.beginPlan(tx));
       if (!record) return;
       if (record.attempts > MAX_CRASHES) await this.fail(record.id, 'crash');
       else await this.plan(record);
@@ -120,14 +101,13 @@ export class ImportRunner implements OnModuleInit {
         await this.plans.plan(tx, record, rows);
         const guards = await this.guards.evaluate(tx, record, files);
         const isApplied = !dryRun && mode !== 'snapshot' && exceeded(guards, []).length === 0;
-        if (await this.plans.awaitsRotation(tx)) throw new RotationBegun();
         await this.imports.planned(tx, id, guards, isApplied);
-        if (isApplied) await this.order.supersede(tx, record);
+        if (isApplied) await this.later.reopen(tx, id);
         return isApplied ? 'running' : 'planned';
       }, 'bulk');
       if (state) this.log.log({ msg: 'import planned', import: id, state });
     } catch (error) {
-      if (isDatabaseUnavailable(error) || error instanceof RotationBegun) {
+      if (isDatabaseUnavailable(error)) {
         this.interrupted.add(id); // forgets the attempt once the database is available
         throw error; // the poller runs this again
       }
@@ -136,30 +116,34 @@ export class ImportRunner implements OnModuleInit {
     }
   }
 
-  /** Starts as many rows as may be unfinished at the same time. */
-  private async startRows(): Promise<void> {
-    for (let started = 1; started > 0; ) {
-      let importId: string | undefined;
-      try {
-        started = await this.database.transaction(async (tx) => {
-          const next = await this.order.next(tx);
-          importId = next?.importId;
-          if (!next) return 0;
-          await this.upcoming.startProvidersOf(tx, next.importId, next.rowNos);
-          return this.starter.start(tx, next.importId, next.rowNos);
-        }, 'bulk');
-      } catch (error) {
-        if (isDatabaseUnavailable(error) || !importId) throw error;
-        this.log.error({ msg: 'rows of an import could not be started', import: importId, ...errorTrace(error) });
-        await this.fail(importId, 'start');
+  /** Makes everyone desired whom the running imports name. */
+  private async applyRows(): Promise<void> {
+    for (;;) {
+      const batches = await this.rows.next();
+      if (batches.length === 0) return;
+      for (const batch of batches) await this.applyBatch(batch);
+    }
+  }
+
+  /** Applies a batch; after a fault, its rows one by one, so that the one at fault fails alone. */
+  private async applyBatch({ importId, rowNos }: Batch): Promise<void> {
+    try {
+      await this.applier.apply({ importId, rowNos });
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) throw error;
+      if (error instanceof Overtaken) return; // the rows are found again
+      if (rowNos.length > 1) {
+        for (const rowNo of rowNos) await this.applyBatch({ importId, rowNos: [rowNo] });
+        return;
       }
-      if (started > 0) this.notifier.notify(USER_MANAGEMENT_QUEUE);
+      const row = rowNos[0] as number;
+      this.log.error({ msg: 'a row of an import could not be applied', import: importId, row, ...errorTrace(error) });
+      await this.rows.fail(importId, row);
     }
   }
 
   private async fail(id: string, fault: keyof typeof FAULTS): Promise<void> {
-    const from = fault === 'start' ? (['running', 'paused'] as const) : (['staging'] as const);
-    await this.database.transaction((tx) => this.imports.fail(tx, id, from, FAULTS[fault]));
+    await this.database.transaction((tx) => this.imports.fail(tx, id, ['staging'], FAULTS[fault]));
   }
 
   private async countInTime(id: string): Promise<void> {
@@ -177,7 +161,7 @@ export class ImportRunner implements OnModuleInit {
       const record = await this.imports.lockAtWork(tx, id);
       if (!record) return true;
       const isEnding = record.state === 'cancelled' || record.state === 'failed';
-      if (isEnding && (await this.outcomes.skipUnstarted(tx, id, SKIPPED_AT_ONCE))) return false;
+      if (isEnding && (await this.outcomes.skipUnapplied(tx, id, SKIPPED_AT_ONCE))) return false;
       if (isEnding) await this.records.delete(tx, id);
       if ((await this.outcomes.resolve(tx, id)) > 0) return false;
       await this.outcomes.forgetUnchanged(tx, id);

@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import type { ImportRow } from '../../generated/prisma/client.js';
-import { LEGAL_HOLD } from '../../people/model/person-codes.js';
-import { RESET_ASSIGNMENTS } from '../../people/store/person-row.js';
-import { OF_ANY_ACCOUNT } from '../../platform/rate-limit/rate-limiter.repository.js';
+import { LEGAL_HOLD } from '../../people/rules/person-codes.js';
+import { PeopleRepository } from '../../people/store/people.repository.js';
+import { IS_SENT } from '../../platform/pauses/call-log.repository.js';
 import type { PlannedOutcome, RowOutcome } from '../model/import.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import type { ImportTotals } from '../model/totals.js';
@@ -26,13 +27,7 @@ interface RowFilter {
 /** The columns of an `ImportRowRecord`. */
 const LISTED = `row_no AS "rowNo", file, line, kind, external_id AS "externalId", planned, outcome, code, field, hint, corrected`;
 
-/**
- * A refusal counts once it is final, or once it was repeated while the operation is not stopped for everyone. Otherwise the
- * person continues automatically.
- */
-const isFailed = (person: string) => `(${person}.state = 'failed' AND (${person}.fault IS NOT NULL
-  OR ${person}.refusals > 1 AND NOT EXISTS (SELECT 1 FROM circuit_breakers b
-    WHERE b.operation = ${person}.refused_operation AND b.state->>'block' IS NOT NULL)))`;
+const isFailed = (person: string) => `${person}.state = 'failed'`;
 
 /** A client's provider failed, needs review or will be deleted, so that the client does not follow automatically. */
 const isHopeless = (client: string) => `EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
@@ -57,9 +52,13 @@ const REPEATED: string[] = [rejection('repeated'), rejection('older-version'), r
 /** The results of rows. */
 @Injectable()
 export class OutcomesRepository {
-  constructor(private readonly database: Database) {}
+  constructor(
+    private readonly database: Database,
+    private readonly prisma: PrismaService,
+    private readonly people: PeopleRepository,
+  ) {}
 
-  /** Gives started rows the outcome of their people. @returns how many rows are not finished, started or not */
+  /** Gives applied rows the outcome of their people. @returns how many rows are not finished, applied or not */
   async resolve(tx: PoolClient, importId: string): Promise<number> {
     const { code, hint } = rejection('changed-since-read');
     await tx.query(
@@ -104,8 +103,8 @@ export class OutcomesRepository {
     );
   }
 
-  /** Skips some of the rows that have not started. @returns true if there may be more */
-  async skipUnstarted(tx: PoolClient, importId: string, atOnce: number): Promise<boolean> {
+  /** Skips some of the rows that were not applied. @returns true if there may be more */
+  async skipUnapplied(tx: PoolClient, importId: string, atOnce: number): Promise<boolean> {
     const { code, hint } = rejection('cancelled');
     const { rowCount } = await tx.query(
       `UPDATE import_rows r SET outcome = 'skipped', phase = NULL, ${forget()}, code = $2, hint = $3
@@ -116,8 +115,15 @@ export class OutcomesRepository {
     return rowCount === atOnce;
   }
 
-  /** Retries rows that failed or need review, with their people. @returns how many */
+  /** Retries rows that failed or need review, with their people, and rows that could not be applied. @returns how many */
   async retry(tx: PoolClient, importId: string): Promise<number> {
+    const { rowCount: unapplied } = await tx.query(
+      `UPDATE import_rows SET outcome = 'pending', code = NULL, hint = NULL,
+         phase = CASE WHEN planned = 'delete' THEN CASE kind WHEN 'client' THEN 3 ELSE 4 END
+           WHEN kind = 'provider' THEN 1 ELSE 2 END
+       WHERE import_id = $1 AND outcome = 'failed' AND code = $2`,
+      [importId, rejection('start-failed').code],
+    );
     const { rows: people } = await tx.query<{ id: string }>(
       `UPDATE import_rows r SET outcome = 'pending', code = NULL, hint = NULL, started_at = coalesce(r.started_at, clock_timestamp())
        FROM people p
@@ -125,16 +131,11 @@ export class OutcomesRepository {
        RETURNING p.id`,
       [importId],
     );
-    await tx.query(
-      `UPDATE people p SET ${RESET_ASSIGNMENTS}, checked_absent_at = NULL,
-         review = CASE WHEN review = 'platform-user-missing' THEN review END,
-         lane = CASE WHEN p.due_at IS NULL THEN 'bulk' ELSE p.lane END,
-         state = CASE WHEN p.wanted THEN 'pending' ELSE 'deleting' END::person_state,
-         step = NULL, due_at = clock_timestamp(), updated_at = clock_timestamp()
-       WHERE p.id = ANY ($1::uuid[]) AND p.state IN ('failed', 'needs-review', 'waiting', 'pending', 'deleting')`,
-      [people.map(({ id }) => id)],
-    );
-    return people.length;
+    if (people.length > 0) {
+      const ids = people.map(({ id }) => id);
+      await this.people.retryAll(await this.prisma.in(tx), ids);
+    }
+    return (unapplied ?? 0) + people.length;
   }
 
   /** Counts the rows of an import, and its calls. */
@@ -199,7 +200,7 @@ export class OutcomesRepository {
   private async callsMade(record: ImportRecord, sql: Pick<PoolClient, 'query'>): Promise<number> {
     const { rows } = await sql.query<{ made: number }>(
       `SELECT count(*)::int AS made FROM platform_calls c
-       WHERE ${OF_ANY_ACCOUNT} AND c.granted_at >= $2 AND ($3::timestamptz IS NULL OR c.granted_at <= $3) AND c.outcome IS DISTINCT FROM 'not-sent'
+       WHERE c.at >= $2 AND ($3::timestamptz IS NULL OR c.at <= $3) AND ${IS_SENT}
          AND EXISTS (SELECT 1 FROM import_rows r WHERE r.import_id = $1 AND r.person_id = c.person_id)`,
       [record.id, record.appliedAt, record.finishedAt],
     );

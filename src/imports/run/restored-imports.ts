@@ -1,30 +1,23 @@
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
-import { RestoredPeople } from '../../people/reconcile/restored-people.js';
+import type { Tx } from '../../database/prisma.service.js';
 import { Restores } from '../../sending/restores.js';
 
-/**
- * Imports that were not finished when sending was released after a restore. Their rows that start later may name clients
- * that the platform has, like those that started before.
- */
+const CANCELLED = {
+  state: 'cancelled',
+  errorCode: 'restored',
+  errorDetail:
+    'The database was restored before this import had finished. Upload its files again, with platformUserId for clients without an email that the platform has, because no lookup finds them.',
+};
+
+/** Cancels all unfinished imports after a restore, because their rows may name clients that the platform has. */
 @Injectable()
 export class RestoredImports {
-  constructor(
-    restores: Restores,
-    private readonly people: RestoredPeople,
-  ) {
-    restores.register({
-      released: async (tx, restoredAt) => {
-        if (!restoredAt) return;
-        const where = { state: { notIn: ['completed' as const, 'cancelled' as const, 'failed' as const] } };
-        await tx.import.updateMany({ where, data: { restored: true } });
-      },
-    });
+  constructor(restores: Restores) {
+    restores.registerFirst({ released: (tx) => this.cancelAll(tx) });
   }
 
-  /** Keeps clients whose rows start now from being created twice. */
-  async keepUnknown(tx: PoolClient, importId: string, ids: readonly string[]): Promise<void> {
-    const { rowCount } = await tx.query('SELECT FROM imports WHERE id = $1 AND restored', [importId]);
-    if (rowCount === 1) await this.people.keepUnknown(tx, ids);
+  private async cancelAll(tx: Tx): Promise<void> {
+    const state = { notIn: ['completed', 'cancelled', 'failed'] };
+    await tx.import.updateMany({ where: { state }, data: CANCELLED });
   }
 }

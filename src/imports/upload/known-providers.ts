@@ -21,7 +21,7 @@ export class KnownProviders {
 
   /**
    * Looks up ids together. Providers of the same upload count once they are stored; those of another upload until they
-   * have started, and before its plan only if the plan will be applied automatically.
+   * were applied, and before its plan only if the plan will be applied automatically.
    */
   async lookUp(ids: Iterable<string>): Promise<void> {
     if (this.found.size > MAX_REMEMBERED) this.found.clear();

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { ProfileSeal } from '../../people/model/profile.js';
+import { ProfileSeal } from '../../people/rules/profile.js';
 import { usableEmail } from '../parse/row/email-text.js';
 import type { ImportedPerson, RowCells } from '../parse/row/import-row.js';
 import { type Rejection, rejection } from '../parse/row/rejection.js';

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { Problem } from '../../http/problem/problem.js';
-import type { PersonKind } from '../../people/model/person.js';
+import type { PersonKind } from '../../people/rules/person.js';
 import type { ImportFile, ImportRequest } from '../model/import.js';
 import { ignoredProviderColumns } from '../parse/csv/column-names.js';
 import type { FileKind, ImportedPerson, ReadRow } from '../parse/row/import-row.js';

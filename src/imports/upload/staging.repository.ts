@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
-import { type Profile, ProfileSeal } from '../../people/model/profile.js';
+import { type Profile, ProfileSeal } from '../../people/rules/profile.js';
 import { Vault } from '../../vault/vault.js';
 import { usableEmail } from '../parse/row/email-text.js';
 import type { ImportedPerson, ReadRow, RowCells } from '../parse/row/import-row.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Pool, PoolClient } from 'pg';
-import type { PersonKind } from '../../people/model/person.js';
+import type { PersonKind } from '../../people/rules/person.js';
 import { unguarded } from '../../text/csv-line.js';
 import { Vault } from '../../vault/vault.js';
 import { ImportsRepository } from '../model/imports.repository.js';

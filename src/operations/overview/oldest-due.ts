@@ -1,9 +1,31 @@
 import type { ClientBase } from 'pg';
 import { firstDue } from '../../due-rows/first-due.js';
-import { firstPersonDue } from '../../people/store/due-people.repository.js';
+import { OPERATIONS } from '../../people/rules/person.js';
 import type { Contract } from '../../platform/contract/contract.js';
 import type { OperationName } from '../../platform/contract/operations.js';
 import { LONGEST_WAITING_SESSION } from '../../sessions/refresh/refresh-scheduler.repository.js';
+
+/** SQL of the due times of the first person of each step. @param condition of an index on step and time */
+const firstOfSteps = (condition: string): string => `
+  SELECT d.due_at FROM unnest(ARRAY['${OPERATIONS.join("', '")}']) AS s(step) CROSS JOIN LATERAL (
+    SELECT due_at FROM people p WHERE p.step = s.step AND ${condition} AND p.due_at IS NOT NULL
+    ORDER BY p.due_at LIMIT 1) AS d`;
+
+/** Someone waits for them. */
+const FIRST_URGENT = `(SELECT min(due_at) FROM (${firstOfSteps('p.urgent')}) AS first)`;
+
+/** The others, without those of paused imports. Each import is read by itself, as the feeder does. */
+const FIRST_ORDINARY = `(
+  WITH RECURSIVE named(id) AS (
+    (SELECT import_id FROM people WHERE due_at IS NOT NULL AND import_id IS NOT NULL ORDER BY import_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT import_id FROM people WHERE due_at IS NOT NULL AND import_id > named.id ORDER BY import_id LIMIT 1)
+    FROM named WHERE named.id IS NOT NULL)
+  SELECT min(due_at) FROM (
+    ${firstOfSteps('p.import_id IS NULL AND NOT p.urgent')}
+    UNION ALL
+    SELECT e.due_at FROM named CROSS JOIN LATERAL (${firstOfSteps('p.import_id = named.id AND NOT p.urgent')}) AS e
+    WHERE NOT EXISTS (SELECT FROM imports i WHERE i.id = named.id AND i.state = 'paused')) AS first)`;
 
 /** A kind of work, the operation that it needs, and the due time of its oldest due row. */
 interface Kind {
@@ -15,8 +37,8 @@ interface Kind {
 /** Each is found by an index. Bulk work may legitimately wait, so it is a separate kind. */
 const KINDS = {
   webhooks: { since: '(SELECT due_at FROM webhook_deliveries WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1)' },
-  people: { operation: 'checkUser', since: firstPersonDue('interactive') },
-  'bulk-people': { operation: 'checkUser', since: firstPersonDue('bulk') },
+  people: { operation: 'checkUser', since: FIRST_URGENT },
+  'bulk-people': { operation: 'checkUser', since: FIRST_ORDINARY },
   sessions: { operation: 'getSession', since: firstDue('sessions', 0) },
   'bulk-sessions': { operation: 'getSession', since: firstDue('sessions', 1) },
   'processing-sessions': { operation: 'getProcessingSession', since: firstDue('processing_sessions', 0) },

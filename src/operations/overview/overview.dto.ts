@@ -26,7 +26,7 @@ export class CallsResponse {
   /** Maximum user-management calls within one window */
   limit!: number;
   windowSeconds!: number;
-  /** Calls that occupy the window now */
+  /** Calls within the last window */
   used!: number;
   /** No call is sent until then, because the platform asked for a pause */
   blockedUntil!: Date | null;

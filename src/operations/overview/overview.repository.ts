@@ -1,16 +1,18 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Clock } from '../../config/clock.js';
+import { Env } from '../../config/env.js';
 import { withTimeout } from '../../config/with-timeout.js';
 import { Database } from '../../database/database.js';
 import { isDatabaseUnavailable } from '../../errors/database-fault.js';
 import { errorTrace } from '../../errors/error-trace.js';
 import { FeedReader } from '../../feed/feed-reader.js';
 import { Contract } from '../../platform/contract/contract.js';
-import { OF_ANY_ACCOUNT, RateLimiterRepository } from '../../platform/rate-limit/rate-limiter.repository.js';
+import { IS_SENT } from '../../platform/pauses/call-log.repository.js';
+import { USER_MANAGEMENT } from '../../platform/pauses/pause-rule.js';
 import { count, MAX_COUNTED } from './decisions.js';
 import { BY_INDEXES, type OldestDue, oldestDue, type WorkKind } from './oldest-due.js';
-import type { CallIntervalResponse, OverviewResponse } from './overview.dto.js';
+import type { CallIntervalResponse, CallsResponse, OverviewResponse } from './overview.dto.js';
 
 /** Timeout for one statement; its figures are then unknown. */
 const STATEMENT_MS = 2_000;
@@ -18,16 +20,27 @@ const STATEMENT_MS = 2_000;
 /** Timeout for reading all figures. */
 const TIMEOUT_MS = 3_000;
 
+/** The period of the limit. */
+const WINDOW_SECONDS = 60;
+
+/** The calls within the last window, and the end of the pause after a 429. */
+const CALLS_NOW = `
+  SELECT now() AS now,
+    (SELECT count(*)::int FROM platform_calls
+      WHERE at > now() - interval '${WINDOW_SECONDS} seconds' AND ${IS_SENT}) AS used,
+    (SELECT limited_until FROM platform_pauses WHERE key = '${USER_MANAGEMENT}' AND limited_until > now())
+      AS "blockedUntil"`;
+
 /** The calls of each five minutes in the last six hours, up to the interval of $1. */
 const CALL_HISTORY = `
   SELECT at, coalesce(calls, 0) AS calls, coalesce(refused, 0) AS refused, coalesce(failed, 0) AS failed
   FROM (SELECT date_bin('5 minutes', $1::timestamptz, 'epoch') AS newest) AS latest,
     LATERAL generate_series(newest - interval '355 minutes', newest, interval '5 minutes') AS at
     LEFT JOIN (
-      SELECT date_bin('5 minutes', granted_at, 'epoch') AS at, count(*)::int AS calls,
+      SELECT date_bin('5 minutes', at, 'epoch') AS at, count(*)::int AS calls,
         count(*) FILTER (WHERE outcome IN ('rejected', 'unauthorized', 'rate-limited'))::int AS refused,
         count(*) FILTER (WHERE outcome IN ('unreachable', 'unknown-outcome'))::int AS failed
-      FROM platform_calls WHERE ${OF_ANY_ACCOUNT} AND granted_at >= $1::timestamptz - interval '6 hours' GROUP BY 1
+      FROM platform_calls WHERE at >= $1::timestamptz - interval '6 hours' AND ${IS_SENT} GROUP BY 1
     ) AS counted USING (at)
   ORDER BY at`;
 
@@ -51,7 +64,7 @@ export class OverviewRepository {
 
   constructor(
     private readonly database: Database,
-    private readonly calls: RateLimiterRepository,
+    private readonly env: Env,
     private readonly contract: Contract,
     private readonly feed: FeedReader,
     private readonly clock: Clock,
@@ -89,11 +102,11 @@ export class OverviewRepository {
   }
 
   private async callsNow(tx: PoolClient): Promise<Told['calls']> {
-    const { now, occupied: used, blockedUntil } = await this.calls.readWindow(tx);
+    const { rows } = await tx.query<Pick<CallsResponse, 'used' | 'blockedUntil'> & { now: Date }>(CALLS_NOW);
+    const { now, ...calls } = rows[0] as (typeof rows)[number];
     const { rows: history } = await tx.query<CallIntervalResponse>(CALL_HISTORY, [now]);
-    const { calls: limit, windowMs } = this.calls.limit;
-    const pause = blockedUntil && blockedUntil > now ? blockedUntil : null;
-    return { limit, windowSeconds: windowMs / 1_000, used, blockedUntil: pause, history };
+    const limit = this.env.USER_MANAGEMENT_CALLS_PER_MINUTE;
+    return { limit, windowSeconds: WINDOW_SECONDS, ...calls, history };
   }
 }
 

@@ -1,22 +1,16 @@
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
-import { Database } from '../../database/database.js';
-import { PrismaService } from '../../database/prisma.service.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { isUniqueViolation } from '../../errors/error-code.js';
 import { Feed } from '../../feed/feed.js';
 import { type FeedType } from '../../feed/feed-types.js';
 import { Problem } from '../../http/problem/problem.js';
-import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import type { PersonKey } from '../model/profile.js';
-import { checkMerge, merged, mergedUser, renamed, unmerged } from '../model/rename-rule.js';
-import { FormerIdsRepository, familyOf, type Successor } from '../store/former-ids.repository.js';
+import type { PersonKey } from '../rules/profile.js';
+import { checkMerge, merged, mergedUser, renamed, unmerged } from '../rules/rename-rule.js';
+import { FormerIdsRepository, type Successor } from '../store/former-ids.repository.js';
 import { MergedClientsRepository } from '../store/merged-clients.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
-import { usersOf } from '../store/person-users.js';
-import { UpcomingPeople } from '../store/upcoming-people.js';
 import { PeopleService } from './people.service.js';
 import type { PersonResponse } from './person-view.js';
 
@@ -25,14 +19,11 @@ import type { PersonResponse } from './person-view.js';
 export class IdentityService {
   constructor(
     private readonly prisma: PrismaService,
-    private readonly database: Database,
     private readonly people: PeopleRepository,
     private readonly views: PeopleService,
     private readonly formerIds: FormerIdsRepository,
     private readonly clients: MergedClientsRepository,
-    private readonly upcoming: UpcomingPeople,
     private readonly feed: Feed,
-    private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
   ) {}
 
@@ -54,7 +45,7 @@ export class IdentityService {
       }
       if (newId === externalId) return row.id;
       if (await this.formerIds.isUsed(tx, kind, newId)) throw taken;
-      const family = await this.formerIds.identities(tx, await familyOf(tx, kind, externalId));
+      const family = await this.formerIds.identities(tx, await this.formerIds.family(tx, kind, externalId));
       await this.formerIds.save(tx, kind, renamed(family, row.id, newId));
       this.audit.about(kind, externalId, newId);
       await this.announce(tx, 'person.renamed', row.id, externalId);
@@ -86,10 +77,12 @@ export class IdentityService {
         return survivor.id;
       }
       if (!client) return this.views.unknown('client');
-      const users = await usersOf(tx, client);
-      checkMerge(client.person, await this.clients.isSessionRequested(tx, users));
+      checkMerge(client.person, await this.clients.isSessionRequested(tx, await this.formerIds.users(client, tx)));
       const user = mergedUser(client.person, survivor.person, deletePlatformUser);
-      const families = [await familyOf(tx, 'client', externalId), await familyOf(tx, 'client', into)];
+      const families = [
+        await this.formerIds.family(tx, 'client', externalId),
+        await this.formerIds.family(tx, 'client', into),
+      ];
       const people = families.flatMap((family) => family.people);
       const before = await this.formerIds.identities(tx, { people });
       const after = merged(before, client.id, survivor.id, client.person.platformUserId);
@@ -123,7 +116,7 @@ export class IdentityService {
         await this.formerIds.refuse('client', [mergedId], tx, () => '/externalId');
       if (!survivor.person.wanted) throw new Problem('client-deleted', 'This client was deleted. PUT it again first.');
       const client = await this.people.mustLock(tx, former.personId);
-      const before = await this.formerIds.identities(tx, await familyOf(tx, 'client', externalId));
+      const before = await this.formerIds.identities(tx, await this.formerIds.family(tx, 'client', externalId));
       const own = before.formerIds.find(({ personId, intoId }) => personId === client.id && intoId !== null);
       const userId = own?.userId ?? null;
       const place = userId === null ? 'elsewhere' : await this.clients.placeOf(tx, userId, survivor);
@@ -139,38 +132,33 @@ export class IdentityService {
     });
   }
 
-  private async change(work: (tx: PoolClient) => Promise<string>): Promise<PersonResponse> {
-    const view = await this.database.transaction(async (tx) => {
+  private async change(work: (tx: Tx) => Promise<string>): Promise<PersonResponse> {
+    return this.prisma.transaction(async (tx) => {
       const changed = this.views.view(await this.people.mustLock(tx, await work(tx)));
-      await this.audit.store(await this.prisma.in(tx));
+      await this.audit.store(tx);
       return changed;
     });
-    this.notifier.notify(USER_MANAGEMENT_QUEUE);
-    return view;
   }
 
-  private async formerOf(tx: PoolClient, { kind, externalId }: PersonKey): Promise<Successor | undefined> {
+  private async formerOf(tx: Tx, { kind, externalId }: PersonKey): Promise<Successor | undefined> {
     return (await this.formerIds.find(kind, [externalId], tx)).get(externalId);
   }
 
   /** Locks two clients in a fixed order, because two merges may name them the other way round. */
-  private async lockBoth(tx: PoolClient, ...externalIds: [string, string]) {
-    await this.upcoming.start(tx, 'client', externalIds);
-    await tx.query(
-      `SELECT FROM people WHERE kind = 'client' AND external_id = ANY ($1::text[]) ORDER BY id FOR UPDATE`,
-      [externalIds],
-    );
+  private async lockBoth(tx: Tx, ...externalIds: [string, string]) {
+    await tx.$queryRaw`
+      SELECT FROM people WHERE kind = 'client' AND external_id = ANY (${externalIds}::text[]) ORDER BY id FOR UPDATE`;
     const find = (externalId: string) => this.people.find({ kind: 'client', externalId }, tx);
     return [await find(externalIds[0]), await find(externalIds[1])] as const;
   }
 
-  private async deleteKept(tx: PoolClient, id: string): Promise<void> {
+  private async deleteKept(tx: Tx, id: string): Promise<void> {
     const row = await this.people.mustLock(tx, id);
     if (!this.people.isErased(row) && row.state === 'deleted') await this.clients.delete(tx, id);
   }
 
   private async announce(
-    tx: PoolClient,
+    tx: Tx,
     type: FeedType,
     id: string,
     otherId: string,
@@ -178,7 +166,7 @@ export class IdentityService {
   ): Promise<void> {
     const { kind, externalId, platformUserId }: PersonRow = await this.people.mustLock(tx, id);
     const other = type === 'person.unmerged' ? 'survivorExternalId' : 'formerExternalId';
-    await this.feed.append(await this.prisma.in(tx), {
+    await this.feed.append(tx, {
       type,
       subject: `${kind}s/${encodeURIComponent(externalId)}`,
       data: { kind, externalId, [other]: otherId, platformUserId, ...more },
@@ -187,12 +175,11 @@ export class IdentityService {
 }
 
 /** A legal hold on one of the merged clients covers all of them, also after the merge was undone. */
-async function spreadHold(tx: PoolClient, ids: readonly string[]): Promise<void> {
-  await tx.query(
-    `UPDATE people SET held_at = held.since FROM (SELECT min(held_at) AS since FROM people WHERE id = ANY ($1::uuid[])) AS held
-     WHERE id = ANY ($1::uuid[]) AND held.since IS NOT NULL`,
-    [ids],
-  );
+async function spreadHold(tx: Tx, ids: readonly string[]): Promise<void> {
+  await tx.$executeRaw`
+    UPDATE people SET held_at = held.since
+    FROM (SELECT min(held_at) AS since FROM people WHERE id = ANY (${[...ids]}::uuid[])) AS held
+    WHERE id = ANY (${[...ids]}::uuid[]) AND held.since IS NOT NULL`;
 }
 
 function unknownClient(pointer: string): Problem {

@@ -1,22 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../../audit/audit.js';
-import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
+import { CallLog } from '../../platform/pauses/call-log.repository.js';
+import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
-import { openBlocks } from '../model/circuit-breaker.js';
-import { PERSON_KINDS } from '../model/person.js';
-import { isEmailAddress } from '../model/person-field-rules.js';
-import { type PersonKey, ProfileSeal } from '../model/profile.js';
-import { BreakersRepository } from '../store/breakers.repository.js';
+import { PERSON_KINDS } from '../rules/person.js';
+import { isEmailAddress } from '../rules/person-field-rules.js';
+import { type PersonKey, ProfileSeal } from '../rules/profile.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
-import { UpcomingPeople } from '../store/upcoming-people.js';
 import type { NamesRequest } from './people.dto.js';
-import { isHere, PeopleService } from './people.service.js';
+import { PeopleService } from './people.service.js';
 import type { PersonNameResponse, PersonResponse, PlatformUserResponse } from './person-view.js';
 import type { TraceResponse } from './trace.dto.js';
-import { traceOf, traceOfUpcoming } from './trace.js';
+import { traceOf } from './trace.js';
+
+/** The calls of a trace. */
+const TRACED_CALLS = 100;
 
 /** Maximum people that a search returns. */
 const SEARCH_MAX = 200;
@@ -33,13 +34,12 @@ const NO_NAME = { firstName: null, lastName: null };
 @Injectable()
 export class PeopleLookup {
   constructor(
-    private readonly prisma: PrismaService,
     private readonly people: PeopleRepository,
     private readonly views: PeopleService,
     private readonly users: PlatformUsersRepository,
-    private readonly upcoming: UpcomingPeople,
     private readonly formerIds: FormerIdsRepository,
-    private readonly breakers: BreakersRepository,
+    private readonly pauses: PausesRepository,
+    private readonly calls: CallLog,
     private readonly seal: ProfileSeal,
     private readonly audit: Audit,
   ) {}
@@ -87,12 +87,9 @@ export class PeopleLookup {
   }
 
   private async matching({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
-    const fingerprints = email === undefined ? null : this.seal.emailFingerprints(email);
-    const people = await this.people.search(fingerprints, externalId, SEARCH_MAX);
-    const known = new Set(people.map((row) => `${row.kind}/${row.externalId}`));
-    const upcoming = await this.upcoming.search(fingerprints, externalId);
-    const unknown = upcoming.filter((person) => !known.has(`${person.kind}/${person.externalId}`));
-    return [...people.map((row) => this.views.view(row)), ...unknown.map((person) => this.views.viewUpcoming(person))];
+    const fingerprint = email === undefined ? null : this.seal.emailFingerprint(email);
+    const people = await this.people.search(fingerprint, externalId, SEARCH_MAX);
+    return people.map((row) => this.views.view(row));
   }
 
   /** The names of people who are known and not deleted. */
@@ -107,19 +104,7 @@ export class PeopleLookup {
 
   /** Explains the state of a person; sends nothing. @throws {Problem} 404 */
   async trace(key: PersonKey): Promise<TraceResponse> {
-    const { kind, externalId } = key;
-    const known = await this.people.find({ kind, externalId });
-    const upcoming = isHere(known) ? undefined : await this.upcoming.find(key);
-    if (upcoming) {
-      this.audit.about(kind, externalId);
-      return traceOfUpcoming(upcoming);
-    }
-    const row = await this.views.found(key, known);
-    const history = await this.prisma.platformCall.findMany({
-      where: { personId: row.id },
-      orderBy: { id: 'desc' },
-      take: 100,
-    });
-    return traceOf(row, history, openBlocks(await this.breakers.read()));
+    const row = await this.views.read(key);
+    return traceOf(row, await this.calls.of(row.id, TRACED_CALLS), await this.pauses.read());
   }
 }

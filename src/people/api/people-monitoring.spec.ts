@@ -1,18 +1,17 @@
 import { Clock } from '../../config/clock.js';
-import type { Database } from '../../database/database.js';
+import type { PrismaService } from '../../database/prisma.service.js';
 import { Metrics } from '../../monitoring/metrics.js';
-import type { PlatformPeople } from '../reconcile/platform-people.js';
-import type { BreakersRepository } from '../store/breakers.repository.js';
+import type { Contract } from '../../platform/contract/contract.js';
 import type { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { PeopleMonitoring } from './people-monitoring.js';
 
 /** Reads the metrics over a database whose counts `count` gives. */
 function metricsOver(count: () => object[], monotonicMs: () => number): () => Promise<string> {
   const metrics = new Metrics();
-  const database = { pool: { query: async () => ({ rows: count() }) } } as unknown as Database;
+  const prisma = { $queryRawUnsafe: async () => count() } as unknown as PrismaService;
   const clock = Object.assign(new Clock(), { monotonicMs });
-  const [breakers, users, platform] = [{}, {}, {}] as [BreakersRepository, PlatformUsersRepository, PlatformPeople];
-  new PeopleMonitoring(metrics, database, clock, breakers, users, platform);
+  const [users, contract] = [{}, {}] as [PlatformUsersRepository, Contract];
+  new PeopleMonitoring(metrics, prisma, clock, users, contract);
   return () => metrics.registry.metrics();
 }
 

@@ -1,28 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
-import { Database } from '../../database/database.js';
-import { type Health, HealthIndicator, healthOf, type Reason } from '../../monitoring/health-indicator.js';
-import { healthText, utc } from '../../monitoring/health-texts.js';
+import { PrismaService } from '../../database/prisma.service.js';
+import { type Health, HealthIndicator, healthOf } from '../../monitoring/health-indicator.js';
 import { Metrics } from '../../monitoring/metrics.js';
-import { openBlocks } from '../model/circuit-breaker.js';
-import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';
-import { LEGAL_HOLD } from '../model/person-codes.js';
-import { PlatformPeople } from '../reconcile/platform-people.js';
-import { BreakersRepository } from '../store/breakers.repository.js';
+import { Contract } from '../../platform/contract/contract.js';
+import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../rules/person.js';
+import { LEGAL_HOLD } from '../rules/person-codes.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import type { StuckPersonResponse } from './person-view.js';
-
-/** Why an operation is stopped for everyone, and when it is tried again. */
-const reasonOf = ({ operation, code, status, openedAt, until }: ReturnType<typeof openBlocks>[number]): Reason => {
-  const detail = [status, `next probe at ${utc(new Date(until))}`].filter((known) => known !== null).join(', ');
-  return { code, values: { operations: operation, detail }, since: new Date(openedAt) };
-};
-
-/** The same in the words of health. */
-export const whyStopped = (block: ReturnType<typeof openBlocks>[number]): string => {
-  const reason = reasonOf(block);
-  return healthText(reason.code, [reason.values ?? {}]).join(' ');
-};
 
 /** People of one kind in one state, and how many of them are stuck. */
 interface PeopleCount {
@@ -53,11 +38,10 @@ export class PeopleMonitoring {
 
   constructor(
     metrics: Metrics,
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly clock: Clock,
-    private readonly breakers: BreakersRepository,
     private readonly users: PlatformUsersRepository,
-    private readonly platform: PlatformPeople,
+    private readonly contract: Contract,
   ) {
     const declare = (name: string, help: string, field: 'people' | 'stuck') =>
       metrics.gauge(name, help, ['kind', 'state'], async (gauge) => {
@@ -71,16 +55,12 @@ export class PeopleMonitoring {
     declare('people_stuck', 'People in one state for too long', 'stuck');
   }
 
-  /** Degraded while a circuit breaker is open, or while the contract lacks the API key's header. */
+  /** Degraded while the contract lacks the API key's header. */
   @HealthIndicator({ name: 'people', needs: ['worker'] })
   async check(): Promise<Health> {
-    const isConfigured = this.platform.isConfigured;
-    const open = openBlocks(await this.breakers.read()).map(reasonOf);
+    const isConfigured = this.contract.apiKey !== undefined;
     const secondUsers = await this.users.countSecond();
-    return healthOf(
-      [!isConfigured && { code: 'not-configured' }, ...open],
-      secondUsers > 0 ? { secondUsers } : undefined,
-    );
+    return healthOf([!isConfigured && { code: 'not-configured' }], secondUsers > 0 ? { secondUsers } : undefined);
   }
 
   /**
@@ -89,7 +69,7 @@ export class PeopleMonitoring {
    * @param after the time and id of the last person of the previous page
    */
   async stuck(limit: number, after?: { since: string; id: string }): Promise<(StuckPersonResponse & { id: string })[]> {
-    const { rows } = await this.database.pool.query<StuckPersonResponse & { id: string }>(
+    return this.prisma.$queryRawUnsafe<(StuckPersonResponse & { id: string })[]>(
       `SELECT id, kind, external_id AS "externalId", state, error_code AS code,
          to_char(updated_at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS since,
          extract(epoch FROM clock_timestamp() - updated_at)::int AS "ageSeconds"
@@ -97,9 +77,8 @@ export class PeopleMonitoring {
        WHERE kind IN ('provider', 'client') AND state IN ('pending', 'waiting', 'deleting', 'failed', 'needs-review')
          AND ${IS_STUCK} AND ($2::timestamptz IS NULL OR (updated_at, id) > ($2, $3::uuid))
        ORDER BY updated_at, id LIMIT $1`,
-      [limit, after?.since ?? null, after?.id ?? null],
+      ...[limit, after?.since ?? null, after?.id ?? null],
     );
-    return rows;
   }
 
   /** Counts all people, once for both gauges and for later readings, because a full count is slow. */
@@ -107,16 +86,14 @@ export class PeopleMonitoring {
     const startedMs = this.clock.monotonicMs();
     if (this.counts && startedMs < this.freshUntilMs) return this.counts;
     this.freshUntilMs = Number.POSITIVE_INFINITY;
-    const counted = this.database.pool.query<PeopleCount>(
+    const counted = this.prisma.$queryRawUnsafe<PeopleCount[]>(
       `SELECT kind, state, count(*)::int AS people, count(*) FILTER (WHERE ${IS_STUCK})::int AS stuck
        FROM people GROUP BY kind, state`,
     );
-    this.counts = counted
-      .then(({ rows }) => rows)
-      .finally(() => {
-        const endedMs = this.clock.monotonicMs();
-        this.freshUntilMs = endedMs + COUNT_TTL_FACTOR * (endedMs - startedMs);
-      });
+    this.counts = counted.finally(() => {
+      const endedMs = this.clock.monotonicMs();
+      this.freshUntilMs = endedMs + COUNT_TTL_FACTOR * (endedMs - startedMs);
+    });
     return this.counts;
   }
 }

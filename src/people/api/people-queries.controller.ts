@@ -5,11 +5,11 @@ import { StreamedAnswers } from '../../access/guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from '../../access/identity/scopes.js';
 import { Audit } from '../../audit/audit.js';
 import type { Subject } from '../../audit/audit-record.js';
-import { Database, prepared } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
 import { csvLine } from '../../text/csv-line.js';
-import { PERSON_KINDS, type PersonKind } from '../model/person.js';
+import { PERSON_KINDS, type PersonKind } from '../rules/person.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import {
   NAMES_BODY_LIMIT,
@@ -122,10 +122,6 @@ export class PeopleController {
 /** People read by one query. */
 const PAGE = 1_000;
 
-/** Without people whose deletion was requested, because importing them again would revoke it. */
-const READ = `SELECT external_id AS "externalId", platform_user_id AS "platformUserId" FROM people
-  WHERE kind = $1 AND external_id > $2 AND wanted ORDER BY external_id LIMIT ${PAGE}`;
-
 interface CsvPage {
   kind: PersonKind;
   rows: { externalId: string; platformUserId: string | null }[];
@@ -137,7 +133,7 @@ interface CsvPage {
 @Scopes('people:read')
 export class PeopleCsvController {
   constructor(
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly answers: StreamedAnswers,
     private readonly audit: Audit,
   ) {}
@@ -159,7 +155,11 @@ export class PeopleCsvController {
     for (const kind of PERSON_KINDS) {
       let after: string | undefined = '';
       while (after !== undefined) {
-        const { rows }: { rows: CsvPage['rows'] } = await this.database.pool.query(prepared(READ, [kind, after]));
+        // Without people whose deletion was requested, because importing them again would revoke it.
+        const where = { kind, externalId: { gt: after }, wanted: true };
+        const select = { externalId: true, platformUserId: true } as const;
+        const page = { where, orderBy: { externalId: 'asc' as const }, take: PAGE, select };
+        const rows: CsvPage['rows'] = await this.prisma.person.findMany(page);
         yield { kind, rows };
         after = rows.length < PAGE ? undefined : rows.at(-1)?.externalId;
       }

@@ -1,14 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
-import { Database } from '../../database/database.js';
-import { PrismaService } from '../../database/prisma.service.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
-import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
-import { PERSON_KINDS } from '../model/person.js';
-import { applyResolve, refusalOf } from '../model/resolve-rule.js';
+import { PERSON_KINDS } from '../rules/person.js';
+import { applyResolve, refusalOf } from '../rules/resolve-rule.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 import { type ResolveSelectionRequest, type ResolveSelectionResponse, SELECTION_MAX } from './people.dto.js';
@@ -24,9 +20,7 @@ interface Selection {
 export class PeopleSelection {
   constructor(
     private readonly prisma: PrismaService,
-    private readonly database: Database,
     private readonly people: PeopleRepository,
-    private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
   ) {}
 
@@ -42,7 +36,7 @@ export class PeopleSelection {
       const { people, more } = await this.select(request);
       return { dryRun: true, count: people.length, plan: planOf(people), more };
     }
-    const more = await this.database.transaction(async (tx) => {
+    const more = await this.prisma.transaction(async (tx) => {
       const selection = await this.lock(tx, request);
       const current = planOf(selection.people);
       if (current.digest !== plan.digest) {
@@ -51,25 +45,24 @@ export class PeopleSelection {
       }
       for (const row of selection.people) {
         this.audit.about(row.kind, row.externalId);
-        const fields = { wantedAt: row.context.now };
-        await this.people.update(tx, row, applyResolve(row.person, action, row.context), fields);
+        const fields = { wantedAt: row.context.now, wantedVersion: row.person.version + 1 };
+        const { now } = row.context;
+        await this.people.update(tx, row, { ...applyResolve(row.person, action, row.context), wantedAt: now }, fields);
       }
-      await this.audit.store(await this.prisma.in(tx));
+      await this.audit.store(tx);
       return selection.more;
     }, 'bulk');
-    this.notifier.notify(USER_MANAGEMENT_QUEUE);
     return { dryRun: false, count: plan.count, plan, more };
   }
 
   /** Locks the selected people in the order of their ids, as others do that lock many, and reads them again. */
-  private async lock(tx: PoolClient, request: ResolveSelectionRequest): Promise<Selection> {
+  private async lock(tx: Tx, request: ResolveSelectionRequest): Promise<Selection> {
     const { people } = await this.select(request, tx);
-    const lock = 'SELECT FROM people WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE';
-    await tx.query(lock, [people.map(({ id }) => id)]);
+    await tx.$queryRaw`SELECT FROM people WHERE id = ANY (${people.map(({ id }) => id)}::uuid[]) ORDER BY id FOR UPDATE`;
     return this.select(request, tx);
   }
 
-  private async select(request: ResolveSelectionRequest, tx?: PoolClient): Promise<Selection> {
+  private async select(request: ResolveSelectionRequest, tx?: Tx): Promise<Selection> {
     const { action, code, kind, externalIds = null } = request;
     const kinds = kind ? [kind] : PERSON_KINDS;
     const rows = await this.people.unsettled(kinds, code, externalIds, SELECTION_MAX + 1, tx);

@@ -32,8 +32,8 @@ import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
 import { ApiPrefer, disconnectOf, PreferWait, type Wait, waitOf } from '../../http/request/waiting.js';
-import type { PersonKind } from '../model/person.js';
-import { EXTERNAL_ID_MAX, isExternalId } from '../model/person-field-rules.js';
+import type { PersonKind } from '../rules/person.js';
+import { EXTERNAL_ID_MAX, isExternalId } from '../rules/person-field-rules.js';
 import {
   CLIENT_BODY_LIMIT,
   ClientProvidersRequest,

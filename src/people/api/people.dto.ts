@@ -18,8 +18,8 @@ import {
 import { fieldRule, OneOf, OptionalOneOf, OptionalText } from '../../http/request/fields.js';
 import { PageQuery } from '../../http/request/page.js';
 import { IsLinkTarget } from '../../platform/contract/is-platform-id.js';
-import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../model/person.js';
-import { type Fault, type Review, UNSETTLED_CODES } from '../model/person-codes.js';
+import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../rules/person.js';
+import { type Fault, type Review, UNSETTLED_CODES } from '../rules/person-codes.js';
 import {
   EXTERNAL_ID_MAX,
   isEmailAddress,
@@ -27,8 +27,8 @@ import {
   isPersonName,
   NAME_MAX,
   PROVIDERS_MAX,
-} from '../model/person-field-rules.js';
-import { BULK_ACTIONS, type BulkAction, RESOLVE_ACTIONS, type ResolveAction } from '../model/resolve-rule.js';
+} from '../rules/person-field-rules.js';
+import { BULK_ACTIONS, type BulkAction, RESOLVE_ACTIONS, type ResolveAction } from '../rules/resolve-rule.js';
 
 const trimmed = Transform(({ value }) => (typeof value === 'string' ? value.trim() : value));
 

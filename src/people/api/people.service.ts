@@ -1,39 +1,33 @@
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
 import { afterCommit } from '../../database/answer-after-commit.js';
-import { Database } from '../../database/database.js';
 import { pollUntil } from '../../database/poll-until.js';
-import { PrismaService } from '../../database/prisma.service.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
+import { Contract } from '../../platform/contract/contract.js';
 import { isPlatformUuid } from '../../platform/contract/wire-types.js';
-import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { WorkQueues } from '../../queue/work/work-queues.js';
 import { HELD } from '../../sending/hold-code.js';
 import { Sending } from '../../sending/sending.js';
-import { becameAssignable, type Person, type PersonKind, RESET_ON_WRITE } from '../model/person.js';
-import { LEGAL_HOLD } from '../model/person-codes.js';
-import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
-import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../model/resolve-rule.js';
-import { PlatformPeople } from '../reconcile/platform-people.js';
+import { becameAssignable, type Person, type PersonKind, RESET_ON_WRITE } from '../rules/person.js';
+import { LEGAL_HOLD } from '../rules/person-codes.js';
+import { type PersonKey, type Profile, ProfileSeal } from '../rules/profile.js';
+import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../rules/resolve-rule.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { linkedFields, type MoreFields, PeopleRepository } from '../store/people.repository.js';
 import type { PeopleFilter } from '../store/people-reader.repository.js';
 import type { PersonRow, ShownPerson } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
-import { UpcomingPeople, type UpcomingPerson } from '../store/upcoming-people.js';
-import { type PersonResponse, showPerson, showUpcoming } from './person-view.js';
+import { UnknownDeletions } from '../store/unknown-deletions.js';
+import { type PersonResponse, showPerson } from './person-view.js';
 
 /** True if the service does not leave a person's state automatically. */
 const isSettled = ({ sync: { state, error } }: PersonResponse): boolean =>
   ['synced', 'failed', 'needs-review', 'deleted'].includes(state) || [LEGAL_HOLD, HELD].includes(error?.code ?? '');
 
 /** Moves a person ahead of all imports. */
-const EXPEDITED = { lane: 'interactive' } as const;
-
-/** False if the person is unknown or deleted, so that an import may bring it. */
-export const isHere = (row: PersonRow | undefined) => row !== undefined && row.state !== 'deleted';
+const EXPEDITED = { urgent: true, importId: null } as const;
 
 /** A locked person with a change that is stored together with the resulting step. */
 interface Change {
@@ -47,16 +41,15 @@ interface Change {
 @Injectable()
 export class PeopleService {
   constructor(
-    private readonly database: Database,
     private readonly prisma: PrismaService,
     private readonly people: PeopleRepository,
     private readonly dependents: DependentsRepository,
     private readonly users: PlatformUsersRepository,
-    private readonly upcoming: UpcomingPeople,
+    private readonly unknownDeletions: UnknownDeletions,
     private readonly formerIds: FormerIdsRepository,
-    private readonly platform: PlatformPeople,
+    private readonly contract: Contract,
     private readonly seal: ProfileSeal,
-    private readonly notifier: QueueNotifier,
+    private readonly queues: WorkQueues,
     private readonly sending: Sending,
     private readonly audit: Audit,
   ) {}
@@ -72,7 +65,7 @@ export class PeopleService {
       const id = await this.people.wantPerson(tx, key, profile);
       // After the write, which waits for a rename or merge of this person.
       await this.formerIds.refuse(key.kind, [key.externalId], tx);
-      if (key.kind === 'client') await this.people.wantProviders(tx, id, providerIds);
+      if (key.kind === 'client') await this.dependents.wantProviders(tx, id, providerIds);
       return { row: await this.mustFind(tx, id) };
     });
   }
@@ -85,12 +78,13 @@ export class PeopleService {
       const { id, person } = await this.mustLock(tx, key);
       if (!person.wanted)
         throw new Problem('client-not-found', 'This client was deleted. PUT it again, with its providers.');
-      await this.people.wantProviders(tx, id, providerIds);
+      await this.dependents.wantProviders(tx, id, providerIds);
       const row = await this.mustFind(tx, id);
+      const { now } = row.context;
       return {
         row,
-        person: { ...person, ...RESET_ON_WRITE },
-        fields: { ...EXPEDITED, wantedAt: row.context.now, statedAt: row.context.now },
+        person: restated({ ...person, ...RESET_ON_WRITE }, now),
+        fields: { ...EXPEDITED, wantedAt: now, statedAt: now, wantedVersion: person.version + 1 },
       };
     });
   }
@@ -102,8 +96,7 @@ export class PeopleService {
       const row = await this.mustLock(tx, key);
       isKnown = true;
       const { id } = row;
-      const { clientProvider } = await this.prisma.in(tx);
-      const clients = await clientProvider.count({ where: { providerId: id, client: { wanted: true } } });
+      const clients = await tx.clientProvider.count({ where: { providerId: id, client: { wanted: true } } });
       if (clients > 0) {
         const detail = `${clients} client${clients === 1 ? ' names' : 's name'} this provider. Change their lists first, then delete it.`;
         throw new Problem('provider-in-use', detail, { extensions: { clients } });
@@ -113,7 +106,7 @@ export class PeopleService {
     });
     return removed.catch(async (error: unknown) => {
       if (isKnown || !(error instanceof Problem && error.status === 404)) throw error;
-      await this.upcoming.wasDeleted(key);
+      await this.unknownDeletions.deleted(key);
       // An import may have created the person since, and would not know of the deletion.
       if (await this.people.find({ kind: key.kind, externalId: key.externalId })) return this.remove(key);
       throw error;
@@ -125,8 +118,6 @@ export class PeopleService {
     const read = async () => {
       const row = await this.people.find({ kind: key.kind, externalId: key.externalId });
       if (!row || row.mergedInto !== null) await this.formerIds.redirect(key.kind, key.externalId);
-      const upcoming = isHere(row) ? undefined : await this.upcoming.find(key);
-      if (upcoming) return this.viewUpcoming(upcoming);
       return row ? this.view(row) : this.unknown(key.kind);
     };
     return pollUntil(seconds, read, isSettled, signal);
@@ -160,8 +151,9 @@ export class PeopleService {
         await this.users.forgetSecond(tx, row);
         row.context.hasSecondUser = false;
       }
-      const fields = { ...EXPEDITED, wantedAt: row.context.now };
-      if (action !== 'link') return { row, person: applyResolve(row.person, action, row.context), fields };
+      const fields = { ...EXPEDITED, wantedAt: row.context.now, wantedVersion: row.person.version + 1 };
+      if (action !== 'link')
+        return { row, person: restated(applyResolve(row.person, action, row.context), row.context.now), fields };
       if (!platformUserId) {
         const detail = 'platformUserId is missing. To link, name the platform user in it.';
         throw new Problem('platform-user-id-needed', detail, { pointer: '/platformUserId' });
@@ -171,7 +163,7 @@ export class PeopleService {
     });
   }
 
-  private async link(tx: PoolClient, row: PersonRow, platformUserId: string): Promise<Change> {
+  private async link(tx: Tx, row: PersonRow, platformUserId: string): Promise<Change> {
     const pointer = '/platformUserId';
     if (!isPlatformUuid(platformUserId)) {
       const detail = 'platformUserId must be an id of the platform, which is a UUID. Copy it from there.';
@@ -185,7 +177,11 @@ export class PeopleService {
       const detail = 'This platform user is linked to another person. Find out which of the two it belongs to.';
       throw new Problem('platform-user-taken', detail, { pointer, extensions: holder });
     }
-    return { row, person: applyLink(row.person, platformUserId, 'resolved'), fields: linkedFields(row) };
+    return {
+      row,
+      person: restated(applyLink(row.person, platformUserId, 'resolved'), row.context.now),
+      fields: linkedFields(row),
+    };
   }
 
   /** One page of people, ordered by external id. Deleted people only with state `deleted`. */
@@ -194,24 +190,27 @@ export class PeopleService {
   }
 
   /** Changes the desired or known state of a person, decides its next step again, and notifies. */
-  private async change(key: PersonKey, work: (tx: PoolClient) => Promise<Change>): Promise<PersonResponse> {
-    const changed = await this.database.transaction(async (tx) => {
+  private async change(key: PersonKey, work: (tx: Tx) => Promise<Change>): Promise<PersonResponse> {
+    const { view, due } = await this.prisma.transaction(async (tx) => {
       const before = key.kind === 'provider' ? await this.people.find(key, tx) : undefined;
       const { row, person = row.person, fields } = await work(tx);
       await this.people.update(tx, row, person, fields);
-      if (row.kind === 'client') await this.dependents.expediteProvidersOf(tx, row.id);
-      else if (becameAssignable(before?.person, person)) await this.dependents.scheduleClientsOf(tx, row.id);
-      const view = this.view(await this.mustFind(tx, row.id));
-      await this.audit.store(await this.prisma.in(tx));
-      return view;
+      if (row.kind === 'provider' && becameAssignable(before?.person, person)) {
+        await this.dependents.requeueClientsOf(tx, row.id);
+      }
+      const changed = await this.mustFind(tx, row.id);
+      const view = this.view(changed);
+      await this.audit.store(tx);
+      const isDue = changed.dueAt !== null && changed.dueAt <= changed.context.now;
+      return { view, due: isDue ? changed.id : undefined };
     });
-    this.notifier.notify(USER_MANAGEMENT_QUEUE);
-    return changed;
+    if (due !== undefined) void this.queues.of('people').add(due, true);
+    return view;
   }
 
-  private async providerIds(tx: PoolClient, externalIds: string[]): Promise<string[]> {
+  private async providerIds(tx: Tx, externalIds: string[]): Promise<string[]> {
     if (externalIds.length === 0) return [];
-    const named = await this.people.nameProviders(tx, externalIds);
+    const named = await this.dependents.nameProviders(tx, externalIds, true);
     await this.formerIds.refuse('provider', externalIds, tx, (position) => `/providers/${position}`);
     return externalIds.map((externalId, position) => {
       const id = named.get(externalId);
@@ -226,24 +225,24 @@ export class PeopleService {
     return this.found({ kind, externalId }, await this.people.find({ kind, externalId }));
   }
 
-  private async mustLock(tx: PoolClient, key: PersonKey): Promise<PersonRow> {
+  private async mustLock(tx: Tx, key: PersonKey): Promise<PersonRow> {
     return this.found(key, await this.people.lock(tx, key), tx);
   }
 
   /** A merged client can be resolved if the deletion of its account needs a decision. */
-  private async lockToResolve(tx: PoolClient, key: PersonKey): Promise<PersonRow> {
+  private async lockToResolve(tx: Tx, key: PersonKey): Promise<PersonRow> {
     const row = await this.people.lock(tx, key);
     const isOpen = row?.state === 'needs-review' || row?.state === 'failed';
     return row && isOpen ? row : this.found(key, row, tx);
   }
 
-  private async mustFind(tx: PoolClient, id: string): Promise<PersonRow> {
+  private async mustFind(tx: Tx, id: string): Promise<PersonRow> {
     const row = await this.people.find({ id }, tx);
     if (!row) throw new Error('A person vanished while it was being changed.');
     return row;
   }
 
-  async found(key: PersonKey, row: PersonRow | undefined, tx?: PoolClient): Promise<PersonRow> {
+  async found(key: PersonKey, row: PersonRow | undefined, tx?: Tx): Promise<PersonRow> {
     if (!row || row.mergedInto !== null) await this.formerIds.refuse(key.kind, [key.externalId], tx);
     if (!row) return this.unknown(key.kind);
     this.audit.about(key.kind, row.externalId);
@@ -255,14 +254,15 @@ export class PeopleService {
     throw new Problem(`${kind}-not-found`, `No ${kind} has this external id. Check the id.`);
   }
 
-  viewUpcoming(person: UpcomingPerson): PersonResponse {
-    this.audit.about(person.kind, person.externalId);
-    return showUpcoming(person);
-  }
-
   /** Decrypts a person for the EHR. */
   view(row: ShownPerson): PersonResponse {
     this.audit.about(row.kind, row.externalId);
-    return showPerson(row, this.seal, { isConfigured: this.platform.isConfigured, isHeld: this.sending.isHeldNow });
+    return showPerson(row, this.seal, {
+      isConfigured: this.contract.apiKey !== undefined,
+      isHeld: this.sending.isHeldNow,
+    });
   }
 }
+
+/** A person whose desired state was stored now, and which is due now. */
+const restated = (person: Person, now: Date): Person => ({ ...person, wantedAt: now, dueAt: null });

@@ -1,11 +1,10 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { Database } from '../../database/database.js';
-import { type PersonKey, type Profile, ProfileSeal } from '../model/profile.js';
+import { type PersonKey, type Profile, ProfileSeal } from '../rules/profile.js';
 import { ClientData, ERASED } from '../store/client-data.js';
+import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { MergedClientsRepository } from '../store/merged-clients.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
-import { usersOf } from '../store/person-users.js';
 import { PeopleService } from './people.service.js';
 import { PersonResponse } from './person-view.js';
 import type { TraceResponse } from './trace.dto.js';
@@ -26,8 +25,8 @@ interface PersonRecord extends PersonResponse {
 const PEOPLE_COLUMNS = {
   ...{ profile: ERASED, profile_hash: ERASED, email_fingerprint: ERASED, applied_profile: ERASED },
   ...{ invite_url: ERASED, error_text: ERASED },
-  attempt_profile: 'the email only, until the platform was asked about a create without an answer',
-  attempt_email: 'as `attempt_profile`',
+  unsettled_profile: 'the email only, until the platform was asked about a create without an answer',
+  unsettled_email: 'as `unsettled_profile`',
 };
 
 async function* items(list: object[]): AsyncGenerator<object> {
@@ -38,7 +37,7 @@ async function* items(list: object[]): AsyncGenerator<object> {
 @Injectable()
 export class PersonRecords implements OnModuleInit {
   constructor(
-    private readonly database: Database,
+    private readonly formerIds: FormerIdsRepository,
     private readonly people: PeopleRepository,
     private readonly service: PeopleService,
     private readonly seal: ProfileSeal,
@@ -87,9 +86,9 @@ export class PersonRecords implements OnModuleInit {
   }
 
   private async recordOf(row: PersonRow): Promise<PersonRecord> {
-    const users = await usersOf(this.database.pool, row);
-    const openProfile = (sealed: Buffer | null) => sealed && this.seal.open(row, sealed);
-    const { history: _, choices: __, ...trace } = traceOf(row, [], []);
+    const users = await this.formerIds.users(row);
+    const openProfile = (sealed: Uint8Array | null) => sealed && this.seal.open(row, sealed);
+    const { history: _, choices: __, ...trace } = traceOf(row, [], new Map());
     return {
       ...this.service.view(row),
       // The view hides what a legal hold or a merge keeps.
@@ -97,7 +96,7 @@ export class PersonRecords implements OnModuleInit {
       createdAt: row.createdAt,
       wantedAt: row.wantedAt,
       givenToPlatform: openProfile(row.appliedProfile),
-      sentWithoutAnswer: openProfile(row.attemptProfile),
+      sentWithoutAnswer: openProfile(row.unsettledProfile),
       formerPlatformUserIds: users.filter((user) => user !== row.platformUserId),
       trace,
     };

@@ -3,12 +3,11 @@ import { VisibleTo } from '../../access/guard/visible-to.js';
 import { PageResponse } from '../../http/request/page.js';
 import { HELD } from '../../sending/hold-code.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
-import { isReading, operationOf } from '../model/next-step.js';
-import type { Origin, PersonKind, PersonState } from '../model/person.js';
-import { LEGAL_HOLD, messageFor } from '../model/person-codes.js';
-import type { Profile, ProfileSeal } from '../model/profile.js';
+import { isReading } from '../rules/next-step.js';
+import type { Operation, Origin, PersonKind, PersonState } from '../rules/person.js';
+import { LEGAL_HOLD, messageFor } from '../rules/person-codes.js';
+import type { Profile, ProfileSeal } from '../rules/profile.js';
 import type { ShownPerson } from '../store/person-row.js';
-import type { UpcomingPerson } from '../store/upcoming-people.js';
 
 export class SyncErrorResponse {
   /** @example email-taken */
@@ -160,7 +159,7 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, 
   const unreadable = [profile ? [] : PROFILE_FIELDS, invite === undefined ? 'inviteUrl' : []].flat();
   const isOpen = state === 'pending' || state === 'deleting';
   const isOff = !isConfigured && isOpen;
-  const waitsForRelease = isHeld && isOpen && step !== null && !isReading(step);
+  const waitsForRelease = isHeld && isOpen && step !== null && !isReading(step as Operation);
   const code =
     row.errorCode === LEGAL_HOLD
       ? LEGAL_HOLD
@@ -185,32 +184,12 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, 
     ...(kind === 'client' && { legalHold: heldAt && { since: heldAt } }),
     sync: {
       state,
-      step: step && operationOf(step),
+      step,
       error: code === null ? null : { code, message: messageFor(code, row.answerFault), platformMessage: text || null },
       notPushable: notPushable(origin, profile, applied ?? null),
       updatedAt,
     },
     ...(unreadable.length > 0 && { unreadable }),
-  };
-}
-
-/** Shows a person that a running import has not started yet. */
-export function showUpcoming({ kind, externalId, profile, providers, since }: UpcomingPerson): PersonResponse {
-  return {
-    externalId,
-    kind,
-    ...profile,
-    ...(kind === 'client' && { providers }),
-    platformUserId: null,
-    origin: null,
-    inviteUrl: null,
-    sync: {
-      state: 'pending',
-      step: null,
-      error: { code: 'waits-in-import', message: messageFor('waits-in-import'), platformMessage: null },
-      notPushable: [],
-      updatedAt: since,
-    },
   };
 }
 

@@ -1,5 +1,5 @@
-import type { PersonKind, PersonState } from '../model/person.js';
-import type { ResolveAction } from '../model/resolve-rule.js';
+import type { PersonKind, PersonState } from '../rules/person.js';
+import type { ResolveAction } from '../rules/resolve-rule.js';
 
 export class TracedProviderResponse {
   externalId!: string;
@@ -50,11 +50,9 @@ export class ResolveChoiceResponse {
 export class TracedCallResponse {
   at!: Date;
   operation!: string;
-  lane!: string;
   status!: number | null;
-  /** Null while the call is in flight */
-  outcome!: string | null;
-  durationMs!: number | null;
+  outcome!: string;
+  durationMs!: number;
 }
 
 /** Explains the state of a person. */

@@ -1,26 +1,21 @@
-import type { openBlocks } from '../model/circuit-breaker.js';
-import { isCreate, nextStep, type Step } from '../model/next-step.js';
-import type { Person } from '../model/person.js';
-import { messageFor } from '../model/person-codes.js';
-import { resolveChoices } from '../model/resolve-rule.js';
+import { type Pause, USER_MANAGEMENT } from '../../platform/pauses/pause-rule.js';
+import type { Pauses } from '../../platform/pauses/pauses.repository.js';
+import { dueAtOf, nextStep, type Step } from '../rules/next-step.js';
+import { isCreate, type Person } from '../rules/person.js';
+import { messageFor } from '../rules/person-codes.js';
+import { resolveChoices } from '../rules/resolve-rule.js';
 import type { PersonRow } from '../store/person-row.js';
-import type { UpcomingPerson } from '../store/upcoming-people.js';
-import { whyStopped } from './people-monitoring.js';
 import type { NextStepResponse, TracedCallResponse, TraceResponse } from './trace.dto.js';
 
 /**
  * Explains the desired state, the known state and the next step of a person.
  *
  * @param calls newest first
- * @param blocks of the operations that are stopped for everyone
+ * @param pauses of user management and of its operations
  */
-export function traceOf(
-  row: PersonRow,
-  calls: (Omit<TracedCallResponse, 'at'> & { grantedAt: Date })[],
-  blocks: ReturnType<typeof openBlocks>,
-): TraceResponse {
+export function traceOf(row: PersonRow, calls: readonly TracedCallResponse[], pauses: Pauses): TraceResponse {
   const { externalId, kind, state, person, context } = row;
-  const { attempt, checkedAbsentAt, appliedProviders, failures, platformUserId } = person;
+  const { unsettled, checkedAbsentAt, appliedProviders, failures, platformUserId } = person;
   const hasEmail = person.email !== null;
   const providers = context.providers.map((provider) => ({
     externalId: provider.externalId,
@@ -28,7 +23,7 @@ export function traceOf(
   }));
   // Lists and deletions without an answer are sent again without a check.
   const unsettledCreate =
-    attempt && isCreate(attempt) ? { hasEmail: attempt.email !== null, lookUpAt: attempt.lookUpAt } : null;
+    unsettled && isCreate(unsettled) ? { hasEmail: unsettled.email !== null, lookUpAt: unsettled.lookUpAt } : null;
   const emailClaim = hasEmail ? context.claim : null;
   return {
     externalId,
@@ -36,36 +31,11 @@ export function traceOf(
     state,
     wanted: { present: person.wanted, hasEmail, providers },
     known: { platformUserId, unsettledCreate, checkedAbsentAt, appliedProviders, emailClaim, failures },
-    nextStep: unlessStopped(explain(nextStep(person, context), person), blocks),
+    nextStep: unlessPaused(explain(nextStep(person, context), person), pauses, context.now),
     choices: resolveChoices(state, person, context),
-    history: calls.map(({ grantedAt: at, operation, lane, status, outcome, durationMs }) => ({
-      ...{ at, operation, lane, status, outcome, durationMs },
+    history: calls.map(({ at, operation, status, outcome, durationMs }) => ({
+      ...{ at, operation, status, outcome, durationMs },
     })),
-  };
-}
-
-/** Explains the state of a person that a running import has not started yet. */
-export function traceOfUpcoming({ kind, externalId, profile, providers }: UpcomingPerson): TraceResponse {
-  return {
-    externalId,
-    kind,
-    state: 'pending',
-    wanted: {
-      present: true,
-      hasEmail: profile.email !== null,
-      providers: providers.map((provider) => ({ externalId: provider, mirrored: false })),
-    },
-    known: {
-      platformUserId: null,
-      unsettledCreate: null,
-      checkedAbsentAt: null,
-      appliedProviders: null,
-      emailClaim: null,
-      failures: 0,
-    },
-    nextStep: { what: 'none', why: messageFor('waits-in-import'), notBefore: null },
-    choices: [],
-    history: [],
   };
 }
 
@@ -75,21 +45,26 @@ const CHECKS = {
   any: 'A lookup of any known email shows whether the platform answers at this URL, because the next call depends on it.',
 };
 
-/** Adds why the operation of a step is stopped for everyone, and when it is tried again. */
-function unlessStopped(step: NextStepResponse, blocks: ReturnType<typeof openBlocks>): NextStepResponse {
-  const block = blocks.find(({ operation }) => operation === step.what);
-  if (!block) return step;
-  const probeAt = new Date(block.until);
-  const notBefore = step.notBefore && step.notBefore > probeAt ? step.notBefore : probeAt;
-  return { ...step, why: `${step.why} ${whyStopped(block)}`, notBefore };
+/** Adds that calls pause, and until when. */
+function unlessPaused(step: NextStepResponse, pauses: Pauses, now: Date): NextStepResponse {
+  const until = [USER_MANAGEMENT, step.what].flatMap((key) => endsOf(pauses.get(key))).filter((end) => end > now);
+  const last = until.sort((one, other) => other.getTime() - one.getTime())[0];
+  if (!last) return step;
+  const notBefore = step.notBefore && step.notBefore > last ? step.notBefore : last;
+  return { ...step, why: `${step.why} Calls pause for everyone: see the health of the platform.`, notBefore };
 }
 
+const endsOf = (pause: Pause | undefined): Date[] =>
+  [pause?.limitedUntil, pause?.pausedUntil].filter((end): end is Date => end instanceof Date);
+
 function explain(step: Step, person: Person): NextStepResponse {
+  if (person.call)
+    return { what: 'none', why: 'A call is in flight, or its process has died.', notBefore: person.call.lookUpAt };
   if (step.do === 'claim-email')
     return { what: 'claim', why: 'No other person may use the email before it is looked up.', notBefore: null };
   if (step.do === 'rest') {
     const why = step.code ? messageFor(step.code) : 'The platform is up to date.';
-    return { what: 'none', why, notBefore: step.until };
+    return { what: 'none', why, notBefore: null };
   }
   const why = {
     checkUser: CHECKS[step.subject ?? 'wanted'],
@@ -99,5 +74,5 @@ function explain(step: Step, person: Person): NextStepResponse {
     setClientProviders: 'The list on the platform is outdated or unknown.',
     deleteUser: 'The EHR deleted this person.',
   }[step.operation];
-  return { what: step.operation, why, notBefore: step.notBefore };
+  return { what: step.operation, why, notBefore: dueAtOf(person, step) };
 }

@@ -1,17 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
-import { PrismaService, type Tx } from '../../database/prisma.service.js';
+import type { Tx } from '../../database/prisma.service.js';
 import { Feed } from '../../feed/feed.js';
-import { USER_MANAGEMENT_QUEUE } from '../../queue/backend/queue-names.js';
-import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import {
   type EventHandler,
   EventHandlers,
   type Handled,
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
-import { applyLink } from '../model/resolve-rule.js';
+import { applyLink } from '../rules/resolve-rule.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { linkedFields, PeopleRepository } from '../store/people.repository.js';
 import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
@@ -25,54 +22,49 @@ import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '.
 @Injectable()
 export class UserCreatedHandler implements EventHandler<InboxEvent<'USER_CREATED'>> {
   constructor(
-    private readonly prisma: PrismaService,
     private readonly people: PeopleRepository,
     private readonly users: PlatformUsersRepository,
     private readonly formerIds: FormerIdsRepository,
     private readonly feed: Feed,
-    private readonly notifier: QueueNotifier,
     private readonly audit: Audit,
     handlers: EventHandlers,
   ) {
     handlers.register(this, 'USER_CREATED');
   }
 
-  readonly afterCommit = () => this.notifier.notify(USER_MANAGEMENT_QUEUE);
-
   async handle({ userId, role, externalUserId }: InboxEvent<'USER_CREATED'>, tx: Tx): Promise<Handled> {
-    const sql = this.prisma.sql(tx);
     const user = { platformUserId: userId, role, externalUserId };
-    if (!(await this.users.isSettled(sql, userId))) await this.link(sql, user);
-    await this.announce(sql, user);
+    if (!(await this.users.isSettled(tx, userId))) await this.link(tx, user);
+    await this.announce(tx, user);
     return 'processed';
   }
 
-  private async link(sql: PoolClient, user: UnknownPlatformUser): Promise<void> {
+  private async link(tx: Tx, user: UnknownPlatformUser): Promise<void> {
     const { platformUserId, role, externalUserId } = user;
-    const holder = await this.people.lock(sql, { platformUserId });
+    const holder = await this.people.lock(tx, { platformUserId });
     if (holder) {
-      await this.users.save(sql, { platformUserId, role, externalUserId: null });
+      await this.users.save(tx, { platformUserId, role, externalUserId: null });
       // The role may allow a deletion that waits for it.
-      const current = await this.people.find({ id: holder.id }, sql);
-      if (current) await this.people.update(sql, current, current.person);
+      const current = await this.people.find({ id: holder.id }, tx);
+      if (current) await this.people.update(tx, current, current.person);
       return;
     }
     const kind = kindOfRole(role);
     const key = kind && externalUserId !== null ? { kind, externalId: externalUserId } : undefined;
-    const former = key && (await this.formerIds.find(key.kind, [key.externalId], sql)).get(key.externalId);
-    const row = key && (await this.people.lock(sql, former ? { id: former.id } : key));
-    const isOpen = row && row.person.platformUserId === null && (row.person.wanted || row.person.attempt !== null);
-    if (!isOpen) return this.users.save(sql, user);
-    await this.people.update(sql, row, applyLink(row.person, platformUserId, 'event'), linkedFields(row));
+    const former = key && (await this.formerIds.find(key.kind, [key.externalId], tx)).get(key.externalId);
+    const row = key && (await this.people.lock(tx, former ? { id: former.id } : key));
+    const isOpen = row && row.person.platformUserId === null && (row.person.wanted || row.person.unsettled !== null);
+    if (!isOpen) return this.users.save(tx, user);
+    await this.people.update(tx, row, applyLink(row.person, platformUserId, 'event'), linkedFields(row));
     const subjects = { [row.kind]: [row.externalId], 'platform-user': [platformUserId] };
-    await this.audit.system('person.linked-by-event', subjects, 'ok', await this.prisma.in(sql));
+    await this.audit.system('person.linked-by-event', subjects, 'ok', tx);
   }
 
-  private async announce(sql: PoolClient, { platformUserId: userId, role, externalUserId }: UnknownPlatformUser) {
-    const owner = await this.people.ownerOf(sql, userId);
-    const person = owner?.mergedInto ? await this.people.find({ id: owner.mergedInto }, sql) : owner;
+  private async announce(tx: Tx, { platformUserId: userId, role, externalUserId }: UnknownPlatformUser) {
+    const owner = await this.people.ownerOf(tx, userId);
+    const person = owner?.mergedInto ? await this.people.find({ id: owner.mergedInto }, tx) : owner;
     const subject = person ? `${person.kind}s/${encodeURIComponent(person.externalId)}` : 'people/unknown-to-ehr';
-    await this.feed.append(await this.prisma.in(sql), {
+    await this.feed.append(tx, {
       type: 'user.created',
       subject,
       data: { userId, role, externalUserId },

@@ -3,8 +3,8 @@ import type { Pool } from 'pg';
 import { Audit } from '../../audit/audit.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
-import type { PersonKind } from '../model/person.js';
-import { type PersonKey, ProfileSeal } from '../model/profile.js';
+import type { PersonKind } from '../rules/person.js';
+import { type PersonKey, ProfileSeal } from '../rules/profile.js';
 import { familyOf } from './former-ids.repository.js';
 import type { PersonRow } from './person-row.js';
 import { usersOf } from './person-users.js';
@@ -105,8 +105,8 @@ export class ClientData {
 
   /** The emails that the row contained before its erasure. */
   private emailsOf(row: PersonRow): Buffer[] {
-    const profiles = [row.profile, row.appliedProfile, row.attemptProfile];
+    const profiles = [row.profile, row.appliedProfile, row.unsettledProfile];
     const emails = profiles.map((sealed) => openIfReadable(() => (sealed ? this.seal.open(row, sealed).email : null)));
-    return emails.flatMap((email) => (email ? this.seal.emailFingerprints(email) : []));
+    return emails.flatMap((email) => this.seal.emailFingerprint(email ?? null) ?? []);
   }
 }

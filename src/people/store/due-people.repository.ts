@@ -1,162 +1,152 @@
-import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
-import { prepared } from '../../database/database.js';
-import { firstDue } from '../../due-rows/first-due.js';
-import { isFree } from '../../due-rows/lease.js';
-import type { Lane } from '../../platform/rate-limit/pacing.js';
-import { WorkerProcess } from '../../processes/worker-process.js';
-import type { Bind } from '../../queue/notifier/poller.js';
-import { BLIND_CREATE, type Gate, isReading, QUEUES } from '../model/next-step.js';
+import { Injectable, Logger } from '@nestjs/common';
+import { Clock } from '../../config/clock.js';
+import { PrismaService } from '../../database/prisma.service.js';
+import { isDatabaseUnavailable, isStatementTimeout } from '../../errors/database-fault.js';
+import { errorTrace } from '../../errors/error-trace.js';
+import { isClosed, isProbed, type Pause, USER_MANAGEMENT } from '../../platform/pauses/pause-rule.js';
+import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
+import { type DueRow, QUEUE_LENGTH } from '../../queue/work/feeder.js';
+import { Sending } from '../../sending/sending.js';
+import { isReading } from '../rules/next-step.js';
+import { OPERATIONS, type Operation } from '../rules/person.js';
+import { DependentsRepository } from './dependents.repository.js';
+import { PeopleRepository } from './people.repository.js';
 
-/** All lanes, most urgent first. */
-export const LANES: readonly Lane[] = ['interactive', 'bulk'];
+/** The advisory lock of a round; any fixed number. */
+const ROUND_LOCK = 727_031;
 
-/** One of the first two people of a lane and queue. A null queue means that the step is still undecided. */
-export interface Head {
-  lane: Lane;
-  queue: string | null;
-  dueAtMs: number;
+/** How often to look for people who were left waiting. */
+const SWEEP_MS = 10_000;
+
+/** A person that is due. */
+interface Due extends DueRow {
+  urgent: boolean;
+  step: Operation;
+  dueAt: Date;
+  isRefused: boolean;
+  hasEmail: boolean;
 }
 
-/** SQL condition: scheduled and not leased. It implies the condition of the partial index. */
-const FREE = `due_at IS NOT NULL AND ${isFree('id', '$1', '$2')}`;
+const FIELDS = `p.id, p.urgent, p.step, p.due_at AS "dueAt", p.refused_at IS NOT NULL AS "isRefused",
+  p.email_fingerprint IS NOT NULL AS "hasEmail"`;
 
-/** Orders the people of one lane and step. Names the step, because the planner does not treat `IS NULL` as constant. */
-const SOONEST = 'ORDER BY step, due_at LIMIT';
-
-const LOCK = 'FOR NO KEY UPDATE SKIP LOCKED';
-
-/**
- * Maximum creates of clients without an email whose outcome may be lost together, over all processes. Such a client
- * needs an operator, because no lookup can find its user.
- */
-const BLIND_CREATES_MAX = 3;
-
-/** SQL of the number of such creates in flight, and of those that were just lost in a row. */
-const BLIND_CREATES = `(
-  (SELECT count(*) FROM (
-    SELECT 1 FROM people WHERE attempt_operation = 'createClient' AND attempt_email IS NULL AND attempt_look_up_at > now()
-    LIMIT ${BLIND_CREATES_MAX}) AS in_flight)
-  + coalesce((SELECT CASE WHEN state->'streak'->>'code' = 'platform-fault' THEN jsonb_array_length(state->'streak'->'people') END
-    FROM circuit_breakers WHERE operation = 'createClient'), 0))`;
-
-/** SQL of the time when the first person of a lane is due, leased or not: the earliest head of all steps. */
-export const firstPersonDue = (lane: Lane): string => {
-  const conditions = [...QUEUES.map((queue) => `step = '${queue}'`), 'step IS NULL'];
-  const heads = conditions.map((step) => firstDue('people', `'${lane}'`, step, 'step, due_at'));
-  return `least(${heads.join(', ')})`;
-};
+/** SQL of the first due people of each step. @param condition of an index on step and time */
+const firstOf = (condition: string): string => `
+  SELECT d.* FROM unnest($1::text[]) AS s(step) CROSS JOIN LATERAL (
+    SELECT ${FIELDS} FROM people p WHERE p.step = s.step AND ${condition} AND p.due_at IS NOT NULL AND p.due_at <= now()
+    ORDER BY p.due_at LIMIT ${QUEUE_LENGTH}) AS d`;
 
 /**
- * Finds due people. An index orders people by lane, step and time, and each query reads only the head of each step. A
- * stopped operation with a million people therefore costs nothing.
+ * The first urgent people, then the first others of each import and of none. Each import is read by itself, so that hundreds of thousands of people of
+ * a paused one do not stand in front of the others. The imports are those that the index of due people names.
  */
+const DUE = `
+  (${firstOf('p.urgent')} ORDER BY d."dueAt" LIMIT ${QUEUE_LENGTH})
+  UNION ALL
+  (WITH RECURSIVE named(id) AS (
+    (SELECT import_id FROM people WHERE due_at IS NOT NULL AND import_id IS NOT NULL ORDER BY import_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT import_id FROM people WHERE import_id > named.id AND import_id IS NOT NULL AND due_at IS NOT NULL ORDER BY import_id LIMIT 1)
+    FROM named WHERE named.id IS NOT NULL),
+  open AS (
+    SELECT id FROM named WHERE id IS NOT NULL
+      AND NOT EXISTS (SELECT FROM imports i WHERE i.id = named.id AND i.state = 'paused'))
+  SELECT * FROM (
+    ${firstOf('p.import_id IS NULL AND NOT p.urgent')}
+    UNION ALL
+    SELECT e.* FROM open CROSS JOIN LATERAL (${firstOf('p.import_id = open.id AND p.import_id IS NOT NULL AND NOT p.urgent')}) AS e) AS d
+  ORDER BY d."dueAt" LIMIT ${QUEUE_LENGTH})`;
+
+/** Finds the people whose calls may go out now. */
 @Injectable()
 export class DuePeopleRepository {
-  /** The people that this process works on. Its leases on any other person are free. */
-  private readonly held = new Set<string>();
+  private readonly log = new Logger(DuePeopleRepository.name);
+  private sweepAtMs = 0;
 
-  constructor(private readonly worker: WorkerProcess) {}
-
-  /** This process, as the owner of its leases. */
-  get owner(): string {
-    return this.worker.id;
-  }
-
-  /** False while the last heartbeat is too old to claim rows. */
-  canClaim(): boolean {
-    return this.worker.hasFreshHeartbeat();
-  }
-
-  hold(id: string): void {
-    this.held.add(id);
-  }
-
-  release(id: string): void {
-    this.held.delete(id);
-  }
+  constructor(
+    private readonly prisma: PrismaService,
+    private readonly people: PeopleRepository,
+    private readonly dependents: DependentsRepository,
+    private readonly pauses: PausesRepository,
+    private readonly sending: Sending,
+    private readonly clock: Clock,
+  ) {}
 
   /**
-   * SQL for the poller: due while a free person is due. Names both lanes, so that the index on due times is used.
+   * A round of the feeder: wakes people who may go on, then finds those that are due.
    *
-   * @param isHeld SQL condition: only people whose next call reads, or is not decided, can be claimed
+   * @returns up to 50 urgent people and 50 others, each the longest due first, of operations that may be called
    */
-  nextDue(bind: Bind, isHeld: string): string {
-    const free = isFree('id', bind(this.worker.id), bind([...this.held]));
-    const due = (more = '') =>
-      `(SELECT now() FROM people WHERE lane IN ('interactive', 'bulk') ${more} AND due_at <= now() AND due_at IS NOT NULL
-      AND ${free} LIMIT 1)`;
-    const reading = QUEUES.filter(isReading).map((queue) => due(`AND step = '${queue}'`));
-    return `CASE WHEN ${isHeld} THEN coalesce(${[...reading, due('AND step IS NULL')].join(', ')}) ELSE ${due()} END`;
+  async round(): Promise<DueRow[]> {
+    const { at, isHeld, hasEvents } = await this.read();
+    const nowMs = this.clock.monotonicMs();
+    const isSweep = nowMs >= this.sweepAtMs;
+    if (isSweep) this.sweepAtMs = nowMs + SWEEP_MS;
+    if (hasEvents || isSweep) await this.wake(isSweep);
+    return this.due(at, isHeld);
   }
 
-  /**
-   * Locks the most urgent due person that is free.
-   *
-   * @param queues those whose calls may go out
-   * @param heads the first people of each lane and queue
-   * @param now the time of the database clock
-   * @returns the person's id
-   */
-  async take(tx: PoolClient, lanes: Lane[], queues: string[], heads: Head[], now: Date): Promise<string | undefined> {
-    const isOpen = ({ lane, queue }: Head) => lanes.includes(lane) && (queue === null || queues.includes(queue));
-    for (const head of heads) {
-      const { lane, queue } = head;
-      if (head.dueAtMs > now.getTime() || !isOpen(head)) continue;
-      const isQueued = queue === null ? 'step IS NULL AND $5::text IS NULL' : 'step = $5';
-      const id = await this.lock(tx, `lane = $4 AND ${isQueued}`, `${SOONEST} 1`, now, [lane, queue]);
-      if (id) return id;
+  private async read(): Promise<{ at: Date; isHeld: boolean; hasEvents: boolean }> {
+    const [read] = await this.prisma.$queryRawUnsafe<[{ at: Date; isHeld: boolean; hasEvents: boolean }]>(
+      `SELECT clock_timestamp() AS at, ${this.sending.heldSql} AS "isHeld",
+         EXISTS (SELECT FROM dependent_requeues) AS "hasEvents"`,
+    );
+    return read;
+  }
+
+  /** One process at a time, because two would only wait for each other's locks. */
+  private async wake(isSweep: boolean): Promise<void> {
+    try {
+      await this.prisma.transaction(async (tx) => {
+        const [lock] = await tx.$queryRaw<[{ held: boolean }]>`SELECT pg_try_advisory_xact_lock(${ROUND_LOCK}) AS held`;
+        if (!lock.held) return;
+        await this.people.decideAll(tx, await this.dependents.next(tx));
+        if (isSweep) await this.people.decideAll(tx, await this.dependents.overlooked(tx));
+      });
+    } catch (error) {
+      // Someone locks a person for long. The next round tries again.
+      if (isStatementTimeout(error)) return;
+      if (isDatabaseUnavailable(error)) throw error;
+      await this.wakeEach();
     }
-    return undefined;
   }
 
-  /**
-   * Locks a person for the probe of a queue, if possible another one than last time: one that was never refused,
-   * otherwise the one refused longest ago. Locks none while the never refused one waits for its lane, because otherwise
-   * two people with their own refusals would take all probes of the people in the paced lane.
-   *
-   * @returns the person's id
-   */
-  async takeProber(tx: PoolClient, lanes: Lane[], { queue, person }: Gate, now: Date): Promise<string | undefined> {
-    const isAnother = 'step = $5 AND id IS DISTINCT FROM $6::uuid';
-    for (const lane of LANES) {
-      const condition = `lane = $4 AND ${isAnother} AND refused_at IS NULL`;
-      const id = await this.lock(tx, condition, `${SOONEST} 1`, now, [lane, queue, person]);
-      if (id) return lanes.includes(lane) ? id : undefined;
+  /** Decides about each person by itself, so that one that throws stops no other. The sweep finds whom a crash leaves out. */
+  private async wakeEach(): Promise<void> {
+    const ids = await this.prisma.transaction((tx) => this.dependents.next(tx));
+    for (const id of ids) {
+      await this.prisma
+        .transaction((tx) => this.people.decideAll(tx, [id]))
+        .catch((error: unknown) =>
+          this.log.error({ msg: 'a person could not be woken', person: id, ...errorTrace(error) }),
+        );
     }
-    const refused = `lane = ANY($4::lane[]) AND ${isAnother} AND refused_at IS NOT NULL`;
-    const id = await this.lock(tx, refused, 'ORDER BY step, refused_at LIMIT 1', now, [lanes, queue, person]);
-    if (id || person === null) return id;
-    return this.lock(tx, 'lane = ANY($4::lane[]) AND step = $5 AND id = $6', 'LIMIT 1', now, [lanes, queue, person]);
   }
 
-  /**
-   * A column `heads` with the first two people of each lane and queue, due or not, most urgent first, for a statement that
-   * reads more; its parameters are `leaseParameters`. The second one tells a claim when to claim next. Omits blind creates
-   * while the most that may be lost are in flight.
-   */
-  static headsColumn(first: number): string {
-    const free = FREE.replaceAll('$1', `$${first}`).replaceAll('$2', `$${first + 1}`);
-    const head = (isQueued: string) =>
-      `SELECT due_at FROM people WHERE lane = served.lane AND ${isQueued} AND ${free} ${SOONEST} 2`;
-    return `(SELECT coalesce(json_agg(json_build_object('lane', served.lane, 'queue', heads.queue,
-          'dueAtMs', extract(epoch FROM heads.due_at) * 1000) ORDER BY place, heads.due_at), '[]')
-      FROM unnest(ARRAY['${LANES.join("', '")}']::lane[]) WITH ORDINALITY AS served(lane, place) CROSS JOIN LATERAL (
-        SELECT wanted.queue, head.due_at FROM unnest(ARRAY['${QUEUES.join("', '")}']) AS wanted(queue)
-          CROSS JOIN LATERAL (${head('step = wanted.queue')}) AS head
-        WHERE wanted.queue <> '${BLIND_CREATE}' OR ${BLIND_CREATES} < ${BLIND_CREATES_MAX}
-        UNION ALL SELECT NULL, due_at FROM (${head('step IS NULL')}) AS undecided) AS heads) AS heads`;
+  private async due(now: Date, isHeld: boolean): Promise<Due[]> {
+    const pauses = await this.pauses.read();
+    const pauseOf = (key: string): Pause => pauses.get(key) as Pause;
+    if (isClosed(pauseOf(USER_MANAGEMENT), now)) return [];
+    const operations = OPERATIONS.filter((operation) => !isHeld || isReading(operation));
+    const open = operations.filter((operation) => !isClosed(pauseOf(operation), now));
+    // Only one person goes while a probe decides, because the others would be refused and use up the limiter.
+    if (isProbed(pauseOf(USER_MANAGEMENT))) return probeAmong(await this.find(open));
+    const probed = open.filter((operation) => isProbed(pauseOf(operation)));
+    const probes: Due[] = [];
+    for (const operation of probed) probes.push(...probeAmong(await this.find([operation])));
+    return [...probes, ...(await this.find(open.filter((operation) => !probed.includes(operation))))];
   }
 
-  /** The parameters of `FREE`. */
-  leaseParameters(): [owner: string, held: string[]] {
-    return [this.worker.id, [...this.held]];
+  /** The first due people of some operations. */
+  private async find(operations: readonly Operation[]): Promise<Due[]> {
+    return operations.length === 0 ? [] : this.prisma.$queryRawUnsafe<Due[]>(DUE, operations);
   }
+}
 
-  private async lock(tx: PoolClient, condition: string, order: string, now: Date, values: unknown[]) {
-    const text = `SELECT id FROM people WHERE ${condition} AND due_at <= $3 AND ${FREE} ${order} ${LOCK}`;
-    const statement = prepared(text, [...this.leaseParameters(), now, ...values]);
-    const { rows } = await tx.query<{ id: string }>(statement);
-    return rows[0]?.id;
-  }
+/** The best person to probe with: one that was not refused before, and one with an email, whose lost create can be looked up. */
+function probeAmong(due: readonly Due[]): Due[] {
+  const rank = ({ isRefused, hasEmail, urgent }: Due): number =>
+    (isRefused ? 4 : 0) + (hasEmail ? 0 : 2) + (urgent ? 0 : 1);
+  const [best] = [...due].sort((one, other) => rank(one) - rank(other));
+  return best ? [{ ...best, urgent: true }] : [];
 }

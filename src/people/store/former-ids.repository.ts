@@ -1,15 +1,14 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import { Audit } from '../../audit/audit.js';
 import { AuditRepository } from '../../audit/audit.repository.js';
-import { Database } from '../../database/database.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { SubjectIds } from '../../feed/subject-ids.js';
 import { Problem } from '../../http/problem/problem.js';
-import type { PersonKind } from '../model/person.js';
-import type { FormerId, Identities, NamedPerson } from '../model/rename-rule.js';
-
-/** SQL of the person that represents person `p`: itself, or the one that it was merged into. */
-export const REPRESENTATIVE = 'coalesce(p.merged_into, p.id)';
+import type { PersonKind } from '../rules/person.js';
+import type { PersonKey } from '../rules/profile.js';
+import type { FormerId, Identities } from '../rules/rename-rule.js';
+import { REPRESENTATIVE, usersOf } from './person-users.js';
 
 /** A person with the clients that were merged into it. */
 export interface Family {
@@ -65,30 +64,49 @@ function movedProblem(kind: PersonKind, { code, current }: Successor, status: 30
 @Injectable()
 export class FormerIdsRepository implements OnModuleInit {
   constructor(
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly audit: Audit,
     private readonly entries: AuditRepository,
     private readonly subjectIds: SubjectIds,
   ) {}
 
+  private get pool(): Pool {
+    return this.prisma.pool;
+  }
+
   onModuleInit(): void {
     for (const kind of ['provider', 'client'] as const) {
       const find = async (sql: Pick<Pool, 'query'>, id: string) => (await familyOf(sql, kind, id)).externalIds;
       this.entries.registerIds(kind, find);
-      this.subjectIds.register(`${kind}s`, (id) => find(this.database.pool, id));
+      this.subjectIds.register(`${kind}s`, (id) => find(this.pool, id));
     }
   }
 
+  /** The family of a current or former id. */
+  family(tx: Tx, kind: PersonKind, externalId: string): Promise<Family> {
+    return familyOf(this.prisma.sql(tx), kind, externalId);
+  }
+
+  /** All platform users that a person has or had (`usersOf`). */
+  users(key: PersonKey, tx?: Tx): Promise<string[]> {
+    return usersOf(tx ? this.prisma.sql(tx) : this.pool, key);
+  }
+
   /** The successors of those ids that are former ones. */
-  async find(kind: PersonKind, ids: readonly string[], tx?: PoolClient): Promise<Map<string, Successor>> {
-    const { rows } = await (tx ?? this.database.pool).query<Successor>(
-      `SELECT f.external_id AS "externalId", f.person_id AS "personId", f.into_id AS "intoId", f.user_id AS "userId",
-         CASE WHEN p.merged_into IS NULL THEN 'renamed' ELSE 'merged' END AS code, s.id, s.external_id AS current
-       FROM former_ids f JOIN people p ON p.id = f.person_id JOIN people s ON s.id = ${REPRESENTATIVE}
-       WHERE f.kind = $1 AND f.external_id = ANY ($2::text[])`,
-      [kind, ids],
+  async find(kind: PersonKind, ids: readonly string[], tx?: Tx): Promise<Map<string, Successor>> {
+    if (ids.length === 0) return new Map();
+    const named = { id: true, externalId: true } as const;
+    const person = { select: { ...named, successor: { select: named } } } as const;
+    const rows = await (tx ?? this.prisma).formerId.findMany({
+      where: { kind, externalId: { in: [...ids] } },
+      select: { externalId: true, personId: true, intoId: true, userId: true, person },
+    });
+    return new Map(
+      rows.map(({ person: { successor, ...own }, ...row }) => {
+        const { id, externalId: current } = successor ?? own;
+        return [row.externalId, { ...row, id, current, code: successor ? ('merged' as const) : ('renamed' as const) }];
+      }),
     );
-    return new Map(rows.map((row) => [row.externalId, row]));
   }
 
   /**
@@ -100,7 +118,7 @@ export class FormerIdsRepository implements OnModuleInit {
   async refuse(
     kind: PersonKind,
     ids: readonly string[],
-    tx?: PoolClient,
+    tx?: Tx,
     pointer?: (position: number) => string,
   ): Promise<void> {
     const successors = await this.find(kind, ids, tx);
@@ -121,53 +139,29 @@ export class FormerIdsRepository implements OnModuleInit {
   }
 
   /** True if an id is or was used. */
-  async isUsed(tx: PoolClient, kind: PersonKind, id: string): Promise<boolean> {
-    const { rowCount } = await tx.query(
-      `SELECT FROM former_ids WHERE kind = $1 AND external_id = $2
-       UNION ALL SELECT FROM people WHERE kind = $1 AND external_id = $2 LIMIT 1`,
-      [kind, id],
-    );
-    return rowCount !== 0;
+  async isUsed(tx: Tx, kind: PersonKind, externalId: string): Promise<boolean> {
+    const where = { kind, externalId };
+    return (await tx.formerId.findFirst({ where })) !== null || (await tx.person.findFirst({ where })) !== null;
   }
 
   /** The ids of a family, whose head must be locked. */
-  async identities(tx: PoolClient, { people }: Pick<Family, 'people'>): Promise<Identities> {
-    const named = await tx.query<NamedPerson>(
-      `SELECT id, external_id AS "externalId", merged_into AS "mergedInto" FROM people WHERE id = ANY ($1::uuid[])`,
-      [people],
-    );
-    const former = await tx.query<FormerId>(
-      `SELECT external_id AS "externalId", person_id AS "personId", into_id AS "intoId", user_id AS "userId"
-       FROM former_ids WHERE person_id = ANY ($1::uuid[])`,
-      [people],
-    );
-    return { people: named.rows, formerIds: former.rows };
+  async identities(tx: Tx, { people }: Pick<Family, 'people'>): Promise<Identities> {
+    const named = { id: true, externalId: true, mergedInto: true } as const;
+    const former = { externalId: true, personId: true, intoId: true, userId: true } as const;
+    return {
+      people: await tx.person.findMany({ where: { id: { in: people } }, select: named }),
+      formerIds: await tx.formerId.findMany({ where: { personId: { in: people } }, select: former }),
+    };
   }
 
   /** Stores the changed ids of a family. A former id never changes; it is added or removed. */
-  async save(tx: PoolClient, kind: PersonKind, { people, formerIds }: Identities): Promise<void> {
-    const ids = people.map(({ id }) => id);
-    await tx.query(
-      `UPDATE people p SET external_id = n.external_id, merged_into = n.merged_into
-       FROM unnest($1::uuid[], $2::text[], $3::uuid[]) AS n(id, external_id, merged_into) WHERE p.id = n.id`,
-      [ids, people.map(({ externalId }) => externalId), people.map(({ mergedInto }) => mergedInto)],
-    );
+  async save(tx: Tx, kind: PersonKind, { people, formerIds }: Identities): Promise<void> {
+    for (const { id, externalId, mergedInto } of people) {
+      await tx.person.update({ where: { id }, data: { externalId, mergedInto } });
+    }
     const kept = formerIds.map(({ externalId }) => externalId);
-    await tx.query('DELETE FROM former_ids WHERE person_id = ANY ($1::uuid[]) AND NOT external_id = ANY ($2::text[])', [
-      ids,
-      kept,
-    ]);
-    await tx.query(
-      `INSERT INTO former_ids (kind, external_id, person_id, into_id, user_id)
-       SELECT $1, n.* FROM unnest($2::text[], $3::uuid[], $4::uuid[], $5::text[]) AS n
-       ON CONFLICT (kind, external_id) DO NOTHING`,
-      [
-        kind,
-        kept,
-        formerIds.map(({ personId }) => personId),
-        formerIds.map(({ intoId }) => intoId),
-        formerIds.map(({ userId }) => userId),
-      ],
-    );
+    const where = { personId: { in: people.map(({ id }) => id) }, externalId: { notIn: kept } };
+    await tx.formerId.deleteMany({ where });
+    await tx.formerId.createMany({ data: formerIds.map((former) => ({ kind, ...former })), skipDuplicates: true });
   }
 }

@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import type { Tx } from '../../database/prisma.service.js';
 
 /** SQL arrays of what belongs to the clients under a legal hold. They are few, so that each array is read once. */
 export const HELD_PEOPLE = 'ARRAY(SELECT id FROM people WHERE held_at IS NOT NULL)';
@@ -16,8 +17,8 @@ export const isNotIn = (value: string, ...arrays: string[]): string =>
 const RETENTION_LOCK = 727_012;
 
 /** Waits for retention, which may have read the holds before. Retention then waits for the end of this transaction. */
-export async function awaitRetention(tx: PoolClient): Promise<void> {
-  await tx.query('SELECT pg_advisory_xact_lock($1)', [RETENTION_LOCK]);
+export async function awaitRetention(tx: Tx): Promise<void> {
+  await tx.$executeRaw`SELECT pg_advisory_xact_lock(${RETENTION_LOCK})`;
 }
 
 /** Delays new holds until the end of the transaction. */

@@ -1,14 +1,16 @@
-import type { PoolClient } from 'pg';
-import { allColumns, PERSON_COLUMNS } from '../../database/columns.js';
-import { type Database, prepared } from '../../database/database.js';
-import { IS_RESTORE_PENDING } from '../../sending/sending.js';
-import type { PersonKind, PersonState } from '../model/person.js';
-import { ALL_BREAKERS, type BreakersRepository } from './breakers.repository.js';
-import { type PersonRow, SHOWN_FIELDS, type ShownPerson, type StoredPerson, toPersonRow } from './person-row.js';
+import { Injectable } from '@nestjs/common';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
+import type { Prisma } from '../../generated/prisma/client.js';
+import type { ListedProvider, PersonKind, PersonState } from '../rules/person.js';
+import {
+  type PersonRow,
+  SHOWN_FIELDS,
+  type ShownPerson,
+  type StoredPerson,
+  type Surroundings,
+  toPersonRow,
+} from './person-row.js';
 import { ROLES } from './platform-users.repository.js';
-
-/** SQL condition: a merged client is shown only while its account is being deleted. */
-const IS_SHOWN_MERGED = "(state <> 'deleted' OR merged_into IS NULL)";
 
 /** The role of each kind of people, as SQL. */
 const ROLE = `CASE p.kind WHEN 'client' THEN '${ROLES.client}' ELSE '${ROLES.provider}' END`;
@@ -16,22 +18,15 @@ const ROLE = `CASE p.kind WHEN 'client' THEN '${ROLES.client}' ELSE '${ROLES.pro
 /** SQL condition: person `p` must be deleted, and has a user. */
 const IS_LEAVING = 'NOT p.wanted AND p.platform_user_id IS NOT NULL';
 
-/** SQL of the cause of the newest call's failure, for people who show it. */
-const ANSWER_FAULT = `CASE WHEN p.error_code IN
-      ('platform-fault', 'platform-unreachable', 'outcome-unknown', 'create-unknown', 'delete-unknown') THEN (
-      SELECT c.operation || ', ' || c.reason FROM platform_calls c WHERE c.person_id = p.id AND c.outcome IS NOT NULL
-      ORDER BY c.id DESC LIMIT 1) END AS "answerFault"`;
+/** The codes that the cause of the newest call's failure explains. */
+const EXPLAINED = ['platform-fault', 'platform-unreachable', 'outcome-unknown', 'create-unknown', 'delete-unknown'];
 
-/** People with everything that their next steps depend on. @param breakers SQL of the circuit breakers */
-const read = (breakers: string) => `
-  SELECT ${allColumns('Person', 'p')}, clock_timestamp() AS now,
+/** What the next steps of people depend on besides their own rows. */
+const SURROUNDINGS = `
+  SELECT p.id, clock_timestamp() AS now,
     coalesce((SELECT CASE WHEN c.person_id = p.id THEN 'held' ELSE 'taken' END
       FROM email_claims c WHERE c.fingerprint = p.email_fingerprint), 'free') AS claim,
     ARRAY(SELECT encode(c.fingerprint, 'hex') FROM email_claims c WHERE c.person_id = p.id) AS "emailClaims",
-    CASE WHEN p.kind = 'client' THEN coalesce((
-      SELECT json_agg(json_build_object(
-          'externalId', q.external_id, 'platformUserId', CASE WHEN q.wanted AND q.attempt_call_id IS NULL THEN q.platform_user_id END) ORDER BY cp.position)
-      FROM client_providers cp JOIN people q ON q.id = cp.provider_id WHERE cp.client_id = p.id), '[]') ELSE '[]' END AS providers,
     p.kind = 'provider' AND ${IS_LEAVING} AND EXISTS (
       SELECT 1 FROM people c
       WHERE c.applied_providers @> ARRAY[p.platform_user_id] AND c.platform_user_id IS NOT NULL
@@ -42,26 +37,17 @@ const read = (breakers: string) => `
     ${IS_LEAVING} AND EXISTS (
       SELECT 1 FROM platform_users u WHERE u.external_user_id = p.external_id AND u.role = ${ROLE} AND u.person_id IS NULL
         AND NOT EXISTS (SELECT 1 FROM people q WHERE q.platform_user_id = u.platform_user_id)) AS "hasSecondUser",
-    ${IS_RESTORE_PENDING} AS restored, ${breakers} AS breakers, ${ANSWER_FAULT}
-  FROM people p`;
+    CASE WHEN p.error_code IN ('${EXPLAINED.join("', '")}') THEN (
+      SELECT c.operation || ', ' || c.reason FROM platform_calls c WHERE c.person_id = p.id ORDER BY c.id DESC LIMIT 1)
+      END AS "answerFault"
+  FROM people p WHERE p.id = ANY ($1::uuid[])`;
 
-/** People as the API shows them. */
-const READ_SHOWN = `
-  SELECT ${SHOWN_FIELDS.map((field) => `p.${PERSON_COLUMNS[field]} AS "${field}"`).join(', ')},
-    ARRAY(SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
-      WHERE cp.client_id = p.id ORDER BY cp.position) AS providers, ${ANSWER_FAULT}
-  FROM people p`;
-
-const READ = read('NULL');
-const READ_TO_DECIDE = read(ALL_BREAKERS);
-
-/** SQL condition: person `p` is a client of the provider $5. */
-const IS_CLIENT_OF = `p.id IN (SELECT cp.client_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
-  WHERE q.kind = 'provider' AND q.external_id = $5)`;
-
-const PROFILES = `SELECT id, kind, external_id AS "externalId", profile FROM people
-  WHERE (kind = 'provider' AND external_id = ANY ($1::text[]) OR kind = 'client' AND external_id = ANY ($2::text[]))
-    AND wanted AND profile IS NOT NULL`;
+/** The providers of clients. @param lock locks them, so that a mapping comes before or after the decision */
+const providersOf = (lock: string): string => `
+  SELECT cp.client_id AS "clientId", cp.position, q.external_id AS "externalId",
+    CASE WHEN q.wanted AND q.unsettled_call IS NULL THEN q.platform_user_id END AS "platformUserId"
+  FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+  WHERE cp.client_id = ANY ($1::uuid[]) ORDER BY q.id ${lock}`;
 
 /** The people of a list. */
 export interface PeopleFilter {
@@ -70,59 +56,104 @@ export interface PeopleFilter {
   provider?: string;
 }
 
-type NamedProfile = Pick<StoredPerson, 'id' | 'kind' | 'externalId'> & { profile: Buffer };
+/** A person with the profile that the EHR wants. */
+export type NamedProfile = Pick<StoredPerson, 'id' | 'kind' | 'externalId'> & { profile: Uint8Array };
 
 /** Names one person. */
 export type PersonFilter = { id?: string; kind?: PersonKind; externalId?: string; platformUserId?: string };
 
-export function conditionOf(where: PersonFilter): { condition: string; values: unknown[] } {
-  const { id, kind, externalId, platformUserId } = where;
-  const named = Object.entries({ id, kind, externalId, platformUserId } as const).filter(
-    ([, value]) => value !== undefined,
-  );
-  const terms = named.map(([field, _], place) => `${PERSON_COLUMNS[field as keyof typeof where]} = $${place + 1}`);
-  return { condition: terms.join(' AND '), values: named.map(([, value]) => value) };
-}
+const SHOWN = {
+  ...(Object.fromEntries(SHOWN_FIELDS.map((field) => [field, true])) as Record<(typeof SHOWN_FIELDS)[number], true>),
+  providers: { orderBy: { position: 'asc' }, select: { provider: { select: { externalId: true } } } },
+} as const satisfies Prisma.PersonSelect;
 
-/** Reads people with everything that their next steps depend on. */
-export abstract class PeopleReader {
-  protected constructor(
-    protected readonly database: Database,
-    private readonly breakers: BreakersRepository,
-  ) {}
+/** Reads people with everything that their next steps depend on, or as the API shows them. */
+@Injectable()
+export class PeopleReader {
+  constructor(protected readonly prisma: PrismaService) {}
 
-  async find(where: PersonFilter, tx?: PoolClient): Promise<PersonRow | undefined> {
-    const { condition, values } = conditionOf(where);
-    return (await this.read(condition, values, true, tx))[0];
+  async find(where: PersonFilter, tx?: Tx): Promise<PersonRow | undefined> {
+    const db = tx ?? this.prisma;
+    const named = await db.person.findFirst({ where: conditionOf(where), select: { id: true } });
+    return named ? (await this.readAll(db, [named.id]))[0] : undefined;
+  }
+
+  /**
+   * Reads people, in the order of their ids.
+   *
+   * @param isLocked true if they are locked; the providers of clients then are, too
+   */
+  async readAll(db: Tx, ids: readonly string[], isLocked = false): Promise<PersonRow[]> {
+    if (ids.length === 0) return [];
+    const clients = await this.providersOf(db, ids, isLocked);
+    const stored = (await db.person.findMany({
+      where: { id: { in: [...ids] } },
+      orderBy: { id: 'asc' },
+    })) as StoredPerson[];
+    type Around = Surroundings & { id: string; now: Date };
+    const around = await db.$queryRawUnsafe<Around[]>(SURROUNDINGS, ids);
+    const byId = new Map(around.map(({ id, now, ...rest }) => [id, { now, rest }]));
+    return stored.flatMap((row) => {
+      const known = byId.get(row.id);
+      return known ? [toPersonRow(row, clients.get(row.id) ?? [], known.rest, known.now)] : [];
+    });
+  }
+
+  /** @param isLocked locks the providers in the order of their ids, as everyone does who locks several people */
+  private async providersOf(db: Tx, ids: readonly string[], isLocked: boolean): Promise<Map<string, ListedProvider[]>> {
+    type Listed = ListedProvider & { clientId: string; position: number };
+    const rows = await db.$queryRawUnsafe<Listed[]>(providersOf(isLocked ? 'FOR SHARE OF q' : ''), ids);
+    const clients = new Map<string, ListedProvider[]>();
+    for (const { clientId, position, ...provider } of rows) {
+      const list = clients.get(clientId) ?? [];
+      list[position] = provider;
+      clients.set(clientId, list);
+    }
+    for (const [clientId, list] of clients) clients.set(clientId, list.filter(Boolean));
+    return clients;
   }
 
   /** One page of people of one kind, ordered by external id; without a state, those that are not deleted. */
-  async page(kind: PersonKind, filter: PeopleFilter, limit: number, after: string): Promise<ShownPerson[]> {
-    const { state, provider } = filter;
-    const isShown = state === undefined ? "$3::text IS NULL AND state <> 'deleted'" : 'state = $3';
-    const isTheirs = provider === undefined ? '$5::text IS NULL' : IS_CLIENT_OF;
-    const condition = `kind = $1 AND external_id > $2 AND ${isShown} AND ${isTheirs} AND ${IS_SHOWN_MERGED}
-      ORDER BY external_id LIMIT $4`;
-    return this.readShown(condition, [kind, after, state ?? null, limit, provider ?? null]);
+  async page(
+    kind: PersonKind,
+    { state, provider }: PeopleFilter,
+    limit: number,
+    after: string,
+  ): Promise<ShownPerson[]> {
+    const where: Prisma.PersonWhereInput = {
+      ...{ kind, externalId: { gt: after }, state: state ?? { not: 'deleted' } },
+      // A merged client is shown only while its account is being deleted.
+      ...(state === 'deleted' && { mergedInto: null }),
+      ...(provider !== undefined && {
+        providers: { some: { provider: { kind: 'provider', externalId: provider } } },
+      }),
+    };
+    return this.readShown({ where, orderBy: { externalId: 'asc' }, take: limit });
+  }
+
+  /** Finds people of both kinds that are not deleted. */
+  async search(email: Uint8Array | null, externalId: string | undefined, limit: number): Promise<ShownPerson[]> {
+    const where: Prisma.PersonWhereInput = {
+      ...{ kind: { in: ['provider', 'client'] }, state: { not: 'deleted' } },
+      ...(email && { emailFingerprint: new Uint8Array(email) }),
+      ...(externalId !== undefined && { externalId }),
+    };
+    return this.readShown({ where, orderBy: [{ kind: 'asc' }, { externalId: 'asc' }], take: limit });
   }
 
   /** The profiles of people who are not deleted, by external id. */
   async profiles(providers: readonly string[], clients: readonly string[]): Promise<NamedProfile[]> {
-    const { rows } = await this.database.pool.query<NamedProfile>(prepared(PROFILES, [providers, clients]));
-    return rows;
-  }
-
-  /** Finds people of both kinds that are not deleted. Names the kinds, so that the index on external ids is used. */
-  async search(email: Buffer[] | null, externalId: string | undefined, limit: number): Promise<ShownPerson[]> {
-    const byEmail = email ? 'email_fingerprint = ANY ($1::bytea[])' : '$1::bytea[] IS NULL';
-    const byId = externalId === undefined ? '$2::text IS NULL' : 'external_id = $2';
-    const condition = `kind IN ('provider', 'client') AND state <> 'deleted' AND ${byEmail} AND ${byId}
-      ORDER BY kind, external_id LIMIT $3`;
-    return this.readShown(condition, [email, externalId ?? null, limit]);
+    const named = [
+      { kind: 'provider' as const, externalId: { in: [...providers] } },
+      { kind: 'client' as const, externalId: { in: [...clients] } },
+    ];
+    const where = { OR: named, wanted: true, profile: { not: null } };
+    const select = { id: true, kind: true, externalId: true, profile: true } as const;
+    return (await this.prisma.person.findMany({ where, select })) as NamedProfile[];
   }
 
   /**
-   * People that need a review or have failed, with everything that their next steps depend on.
+   * People that need a review or have failed, with everything that their next steps depend on, ordered by id.
    *
    * @param externalIds only these; null for all
    * @param limit maximum number of people, in the order of kind and external id
@@ -132,49 +163,69 @@ export abstract class PeopleReader {
     code: string,
     externalIds: readonly string[] | null,
     limit: number,
-    tx?: PoolClient,
+    tx?: Tx,
   ): Promise<PersonRow[]> {
-    const condition = `p.kind = ANY ($1::person_kind[]) AND p.state IN ('needs-review', 'failed') AND p.error_code = $2
-      AND ($3::text[] IS NULL OR p.external_id = ANY ($3)) ORDER BY p.kind, p.external_id LIMIT $4`;
-    return this.read(condition, [kinds, code, externalIds, limit], true, tx);
+    const db = tx ?? this.prisma;
+    const where: Prisma.PersonWhereInput = {
+      ...{ kind: { in: [...kinds] }, state: { in: ['needs-review', 'failed'] }, errorCode: code },
+      ...(externalIds && { externalId: { in: [...externalIds] } }),
+    };
+    const order = [{ kind: 'asc' }, { externalId: 'asc' }] as const;
+    const named = await db.person.findMany({ where, orderBy: [...order], take: limit, select: { id: true } });
+    return this.readAll(
+      db,
+      named.map(({ id }) => id),
+    );
   }
 
   /** Those of some people that were merged into another client. */
-  async mergedOf(ids: string[]): Promise<PersonRow[]> {
-    return this.read('id = ANY($1::uuid[]) AND merged_into IS NOT NULL', [ids], false);
+  async mergedOf(ids: readonly string[]): Promise<PersonRow[]> {
+    const where = { id: { in: [...ids] }, mergedInto: { not: null } };
+    const merged = await this.prisma.person.findMany({ where, select: { id: true } });
+    return this.readAll(
+      this.prisma,
+      merged.map(({ id }) => id),
+    );
   }
 
   /** The profile of a provider whose email the platform can look up; undefined if none has one. */
-  async anyProvider(): Promise<{ id: string; profile: Buffer } | undefined> {
-    const { rows } = await this.database.pool.query<{ id: string; profile: Buffer }>(
-      `SELECT id, profile FROM people
-       WHERE kind = 'provider' AND state = 'synced' AND profile IS NOT NULL ORDER BY external_id LIMIT 1`,
-    );
-    return rows[0];
+  async anyProvider(): Promise<{ id: string; profile: Uint8Array } | undefined> {
+    const where = { kind: 'provider', state: 'synced', profile: { not: null } } as const;
+    const select = { id: true, profile: true } as const;
+    const found = await this.prisma.person.findFirst({ where, orderBy: { externalId: 'asc' }, select });
+    return found?.profile ? { id: found.id, profile: found.profile } : undefined;
   }
 
   /** The person that a platform user belongs or belonged to. */
-  async ownerOf(tx: PoolClient, platformUserId: string): Promise<PersonRow | undefined> {
-    const { rows } = await tx.query<{ id: string }>(
-      `SELECT coalesce((SELECT id FROM people WHERE platform_user_id = $1),
-         (SELECT person_id FROM platform_users WHERE platform_user_id = $1)) AS id`,
-      [platformUserId],
-    );
-    return rows[0]?.id ? this.find({ id: rows[0].id }, tx) : undefined;
+  async ownerOf(tx: Tx, platformUserId: string): Promise<PersonRow | undefined> {
+    const holder = await this.find({ platformUserId }, tx);
+    if (holder) return holder;
+    const former = await tx.platformUser.findUnique({ where: { platformUserId } });
+    return former?.personId ? this.find({ id: former.personId }, tx) : undefined;
   }
 
-  private async readShown(condition: string, values: unknown[]): Promise<ShownPerson[]> {
-    return (await this.database.pool.query<ShownPerson>(prepared(`${READ_SHOWN} WHERE ${condition}`, values))).rows;
+  private async readShown(
+    query: Pick<Prisma.PersonFindManyArgs, 'where' | 'orderBy' | 'take'>,
+  ): Promise<ShownPerson[]> {
+    const rows = await this.prisma.person.findMany({ ...query, select: SHOWN } as { select: typeof SHOWN });
+    const unexplained = rows.filter(({ errorCode }) => EXPLAINED.includes(errorCode ?? '')).map(({ id }) => id);
+    const faults = await this.answerFaults(unexplained);
+    return rows.map(({ providers, ...row }) => ({
+      ...(row as unknown as ShownPerson),
+      providers: providers.map(({ provider }) => provider.externalId),
+      answerFault: faults.get(row.id) ?? null,
+    }));
   }
 
-  private async read(
-    condition: string,
-    values: unknown[],
-    withBreakers: boolean,
-    tx?: PoolClient,
-  ): Promise<PersonRow[]> {
-    const statement = prepared(`${withBreakers ? READ_TO_DECIDE : READ} WHERE ${condition}`, values);
-    const { rows } = await (tx ?? this.database.pool).query<Parameters<typeof toPersonRow>[0]>(statement);
-    return rows.map((row) => toPersonRow(row, this.breakers.base));
+  private async answerFaults(ids: readonly string[]): Promise<Map<string, string | null>> {
+    if (ids.length === 0) return new Map();
+    const around = await this.prisma.$queryRawUnsafe<{ id: string; answerFault: string | null }[]>(SURROUNDINGS, ids);
+    return new Map(around.map(({ id, answerFault }) => [id, answerFault]));
   }
+}
+
+/** The condition of a filter. Prisma takes `undefined` for a mistake. */
+export function conditionOf({ id, kind, externalId, platformUserId }: PersonFilter): Prisma.PersonWhereInput {
+  const entries = Object.entries({ id, kind, externalId, platformUserId }).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as Prisma.PersonWhereInput;
 }

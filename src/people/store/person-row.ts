@@ -1,34 +1,20 @@
-import { type Fields, PERSON_COLUMNS } from '../../database/columns.js';
-import type { Breakers } from '../model/circuit-breaker.js';
+import type { Person as PrismaPerson } from '../../generated/prisma/client.js';
 import {
   type DecisionContext,
+  type ListedProvider,
   type Operation,
   type Origin,
   type Person,
   type PersonState,
-  RESET_ON_WRITE,
-  RESTORED_CALL,
-  type Refusal,
-} from '../model/person.js';
-import type { Fault, Review } from '../model/person-codes.js';
+} from '../rules/person.js';
+import type { Fault, Review } from '../rules/person-codes.js';
 
-/** A row of `people` as read by SQL. */
-export type StoredPerson = Omit<Fields<'Person'>, 'state'> & { state: PersonState };
+/** A row of `people`. */
+export type StoredPerson = Omit<PrismaPerson, 'state'> & { state: PersonState };
 
-const { refusal: _, ...RESET } = RESET_ON_WRITE;
-const RESET_FIELDS = { ...RESET, refusedOperation: null, refusalKind: null, refusedAt: null, refusals: 0 };
-
-/** SQL assignments of `RESET_ON_WRITE`. */
-export const RESET_ASSIGNMENTS = Object.entries(RESET_FIELDS)
-  .map(([field, value]) => `${PERSON_COLUMNS[field as keyof StoredPerson]} = ${value ?? 'NULL'}`)
-  .join(', ');
-
-/** SQL assignments of a create that may have been sent between a backup and its restore. */
-export const RESTORED_ATTEMPT = `attempt_call_id = ${RESTORED_CALL}, attempt_operation = 'createClient', attempt_email = NULL,
-  attempt_profile = NULL, attempt_look_up_at = clock_timestamp()`;
-
-/** Everything besides its own row that the next step of a person depends on, and the emails that it claims. */
-type Surroundings = Omit<DecisionContext, 'base' | 'held'> & { emailClaims: string[] };
+/** SQL assignments of `RESET_ON_WRITE`. A call in flight keeps its time. */
+export const RESET_ASSIGNMENTS = `fault = NULL, refused_operation = NULL, refused_code = NULL, refused_at = NULL, failures = 0,
+  due_at = CASE WHEN call_id IS NOT NULL THEN due_at END`;
 
 /** The fields of a person that the API shows. */
 export const SHOWN_FIELDS = [
@@ -44,6 +30,12 @@ export type ShownPerson = Pick<StoredPerson, (typeof SHOWN_FIELDS)[number]> & {
   answerFault: string | null;
 };
 
+/** Everything besides its own row that the next step of a person depends on, and the emails that it claims. */
+export type Surroundings = Omit<DecisionContext, 'held' | 'now' | 'providers'> & {
+  emailClaims: string[];
+  answerFault: string | null;
+};
+
 /** A row of `people` with everything that its next step depends on. */
 export interface PersonRow extends StoredPerson, Pick<ShownPerson, 'answerFault'> {
   providers: string[];
@@ -53,79 +45,87 @@ export interface PersonRow extends StoredPerson, Pick<ShownPerson, 'answerFault'
   emailClaims: string[];
 }
 
-/** The known state of a person, which is stored without the desired state. */
-type Known = Omit<Person, 'kind' | 'wanted' | 'email'>;
-
 /** Converts the known state to fields. @param listed the last known list, kept while the list is unknown */
-export function toFields({ attempt, refusal, appliedProviders, ...known }: Known, listed: string[]) {
+export function toFields({ call, unsettled, refused, appliedProviders, ...known }: Person, listed: string[]) {
   return {
-    ...known,
+    platformUserId: known.platformUserId,
+    ...{ origin: known.origin, checkedAbsentAt: known.checkedAbsentAt },
+    ...{ fault: known.fault, review: known.review, failures: known.failures },
     appliedProviders: appliedProviders ?? listed,
     providersKnown: appliedProviders !== null,
-    attemptCallId: attempt?.callId ?? null,
-    attemptOperation: attempt?.operation ?? null,
-    attemptEmail: attempt?.email == null ? null : Buffer.from(attempt.email, 'hex'),
-    attemptLookUpAt: attempt?.lookUpAt ?? null,
-    refusedOperation: refusal?.operation ?? null,
-    refusalKind: refusal?.kind ?? null,
-    refusedAt: refusal?.at ?? null,
-    refusals: refusal?.count ?? 0,
+    callId: call?.id ?? null,
+    callOperation: call?.operation ?? null,
+    callVersion: call?.version ?? null,
+    callLookUpAt: call?.lookUpAt ?? null,
+    unsettledCall: unsettled?.call ?? null,
+    unsettledOperation: unsettled?.operation ?? null,
+    unsettledEmail: unsettled?.email == null ? null : fromHex(unsettled.email),
+    unsettledLookUpAt: unsettled?.lookUpAt ?? null,
+    refusedOperation: refused?.operation ?? null,
+    refusedCode: refused?.code ?? null,
+    refusedAt: refused?.at ?? null,
   };
 }
 
-export type KnownFields = Pick<StoredPerson, keyof ReturnType<typeof toFields>>;
-
-/** Converts fields to the known state. */
-export function fromFields(fields: KnownFields): Known {
-  const { attemptCallId: callId, attemptLookUpAt: lookUpAt, refusedAt } = fields;
-  const operation = fields.attemptOperation as Operation;
-  const email = toHex(fields.attemptEmail);
+/** Reads the desired and the known state of a row. */
+export function toPerson(row: StoredPerson): Person {
+  const { callId, callLookUpAt, unsettledCall, unsettledLookUpAt, refusedAt, kind, wanted, wantedAt } = row;
   return {
-    platformUserId: fields.platformUserId,
-    origin: fields.platformUserId === null ? null : (fields.origin as Origin),
-    attempt: callId === null || lookUpAt === null ? null : { callId, operation, email, lookUpAt },
-    checkedAbsentAt: fields.checkedAbsentAt,
-    appliedProviders: fields.providersKnown ? fields.appliedProviders : null,
-    fault: fields.fault as Fault | null,
-    review: fields.review as Review | null,
-    refusal: refusedAt && {
-      operation: fields.refusedOperation as Operation,
-      kind: fields.refusalKind as Refusal['kind'],
-      at: refusedAt,
-      count: fields.refusals,
-    },
-    retryAt: fields.retryAt,
-    failures: fields.failures,
+    ...{ kind, wanted, wantedAt, version: row.wantedVersion, email: toHex(row.emailFingerprint) },
+    platformUserId: row.platformUserId,
+    origin: row.platformUserId === null ? null : (row.origin as Origin),
+    call:
+      callId === null || callLookUpAt === null
+        ? null
+        : {
+            ...{ id: callId, operation: row.callOperation as Operation, version: row.callVersion ?? 0 },
+            lookUpAt: callLookUpAt,
+          },
+    unsettled:
+      unsettledCall === null || unsettledLookUpAt === null
+        ? null
+        : {
+            ...{ call: unsettledCall, operation: row.unsettledOperation as Operation },
+            ...{ email: toHex(row.unsettledEmail), lookUpAt: unsettledLookUpAt },
+          },
+    checkedAbsentAt: row.checkedAbsentAt,
+    appliedProviders: row.providersKnown ? row.appliedProviders : null,
+    fault: row.fault as Fault | null,
+    review: row.review as Review | null,
+    refused: refusedAt && { operation: row.refusedOperation as Operation, code: row.refusedCode ?? 0, at: refusedAt },
+    failures: row.failures,
+    dueAt: row.dueAt,
   };
 }
 
-/** @param base the digest of the platform's base URL */
+/** A row with what its next step depends on. */
 export function toPersonRow(
-  read: StoredPerson & Surroundings & { breakers: Breakers | null } & Pick<ShownPerson, 'answerFault'>,
-  base: string,
+  stored: StoredPerson,
+  providers: ListedProvider[],
+  { emailClaims, answerFault, ...context }: Surroundings,
+  now: Date,
 ): PersonRow {
-  const { now, claim, providers, stillListed, role, hasSecondUser, restored, breakers, emailClaims, ...stored } = read;
-  const { kind, wanted, emailFingerprint } = stored;
   return {
     ...stored,
     providers: providers.map(({ externalId }) => externalId),
-    person: { kind, wanted, email: toHex(emailFingerprint), ...fromFields(stored) },
-    context: {
-      now,
-      held: stored.heldAt !== null,
-      claim,
-      providers,
-      stillListed,
-      role,
-      hasSecondUser,
-      restored,
-      breakers: breakers ?? {},
-      base,
-    },
+    person: toPerson(stored),
+    context: { ...context, now, held: stored.heldAt !== null, providers },
     emailClaims,
+    answerFault,
   };
 }
 
-function toHex(fingerprint: Buffer | null): string | null {
-  return fingerprint?.toString('hex') ?? null;
+export function toHex(fingerprint: Uint8Array | null): string | null {
+  return fingerprint === null ? null : Buffer.from(fingerprint).toString('hex');
 }
+
+const fromHex = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from(text, 'hex'));
+
+/** The desired email, and the email that an open create may have sent to the platform. */
+export function neededClaims({ email, unsettled }: Person): string[] {
+  return [email, unsettled?.email ?? null].filter((fingerprint) => fingerprint !== null);
+}
+
+/** The claims of a person that it no longer needs. */
+export const strayClaims = ({ emailClaims }: PersonRow, kept: readonly string[]): string[] =>
+  emailClaims.filter((email) => !kept.includes(email));

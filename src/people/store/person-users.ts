@@ -1,6 +1,8 @@
 import type { Pool } from 'pg';
-import type { PersonKey } from '../model/profile.js';
-import { REPRESENTATIVE } from './former-ids.repository.js';
+import type { PersonKey } from '../rules/profile.js';
+
+/** SQL of the person that represents person `p`: itself, or the one that it was merged into. */
+export const REPRESENTATIVE = 'coalesce(p.merged_into, p.id)';
 
 /**
  * SQL of a column of the person `head` that a platform user belongs or belonged to, or that represents it; null if

@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
-import { Database, prepared } from '../../database/database.js';
-import { PrismaService } from '../../database/prisma.service.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import type { UserRole } from '../../platform/contract/wire-types.js';
-import type { PersonKind } from '../model/person.js';
+import type { PersonKind } from '../rules/person.js';
 import type { PersonRow } from './person-row.js';
 
 /** A platform user without a mapped person of the EHR. */
@@ -30,41 +28,38 @@ const KEPT = { personId: { not: null }, role: { not: DELETED } };
 /** Platform users named by events and calls that the EHR does not know, or that were deleted here. */
 @Injectable()
 export class PlatformUsersRepository {
-  constructor(
-    private readonly database: Database,
-    private readonly prisma: PrismaService,
-  ) {}
+  constructor(private readonly prisma: PrismaService) {}
 
   /** True if a user was deleted here, or is kept for a merged client, so that no event may link it. */
-  async isSettled(tx: PoolClient, platformUserId: string): Promise<boolean> {
-    const { platformUser } = await this.prisma.in(tx);
+  async isSettled(tx: Tx, platformUserId: string): Promise<boolean> {
+    const { platformUser } = tx;
     const user = await platformUser.findUnique({ where: { platformUserId } });
     return user?.role === DELETED || user?.personId != null;
   }
 
   /** True if a user is kept for a merged client. */
-  async isKept(tx: PoolClient, platformUserId: string): Promise<boolean> {
-    const { platformUser } = await this.prisma.in(tx);
+  async isKept(tx: Tx, platformUserId: string): Promise<boolean> {
+    const { platformUser } = tx;
     return (await platformUser.findFirst({ where: { platformUserId, ...KEPT } })) !== null;
   }
 
   /** Keeps the user of a merged client, which still owns its sessions. */
-  async keep(tx: PoolClient, platformUserId: string, { id: personId, externalId }: PersonRow): Promise<void> {
-    const { platformUser } = await this.prisma.in(tx);
+  async keep(tx: Tx, platformUserId: string, { id: personId, externalId }: PersonRow): Promise<void> {
+    const { platformUser } = tx;
     const user = { role: ROLES.client, personId, externalUserId: externalId };
     await platformUser.upsert({ where: { platformUserId }, create: { platformUserId, ...user }, update: user });
   }
 
   /** Ends the keeping of a merged client's user. @returns the user; undefined if none is kept */
-  async release(tx: PoolClient, personId: string): Promise<string | undefined> {
-    const { platformUser } = await this.prisma.in(tx);
+  async release(tx: Tx, personId: string): Promise<string | undefined> {
+    const { platformUser } = tx;
     const kept = await platformUser.findFirst({ where: { ...KEPT, personId } });
     if (kept) await this.releaseUser(tx, kept.platformUserId);
     return kept?.platformUserId;
   }
 
-  async releaseUser(tx: PoolClient, platformUserId: string): Promise<void> {
-    const { platformUser } = await this.prisma.in(tx);
+  async releaseUser(tx: Tx, platformUserId: string): Promise<void> {
+    const { platformUser } = tx;
     await platformUser.deleteMany({ where: { platformUserId, ...KEPT } });
   }
 
@@ -72,12 +67,12 @@ export class PlatformUsersRepository {
    * `heldByAnother`: another person is mapped to the user, or it is kept for a merged client. `role`: if the user's
    * role fits the person's kind; null if unknown.
    */
-  async fit(tx: PoolClient, platformUserId: string, { id, kind }: { id: string; kind: PersonKind }) {
+  async fit(tx: Tx, platformUserId: string, { id, kind }: { id: string; kind: PersonKind }) {
     const text = `SELECT p.id AS holder, u.role, u.person_id AS owner FROM (SELECT $1::text AS id) AS platform_user
       LEFT JOIN people p ON p.platform_user_id = platform_user.id LEFT JOIN platform_users u ON u.platform_user_id = platform_user.id`;
     type Known = Record<'holder' | 'role' | 'owner', string | null>;
-    const { rows } = await tx.query<Known>(prepared(text, [platformUserId]));
-    const { holder = null, role = null, owner = null } = rows[0] ?? {};
+    const [known] = await tx.$queryRawUnsafe<Known[]>(text, platformUserId);
+    const { holder = null, role = null, owner = null } = known ?? {};
     const isKept = owner !== null && role !== DELETED;
     const fits = kindOfRole(role ?? '') === kind ? ('fits' as const) : ('differs' as const);
     return {
@@ -87,11 +82,9 @@ export class PlatformUsersRepository {
   }
 
   /** Forgets that other users have the external id of a person; they stay listed as unknown to the EHR. */
-  async forgetSecond(tx: PoolClient, { externalId, kind }: { externalId: string; kind: PersonKind }): Promise<void> {
-    await tx.query('UPDATE platform_users SET external_user_id = NULL WHERE external_user_id = $1 AND role = $2', [
-      externalId,
-      ROLES[kind],
-    ]);
+  async forgetSecond(tx: Tx, { externalId, kind }: { externalId: string; kind: PersonKind }): Promise<void> {
+    const where = { externalUserId: externalId, role: ROLES[kind] };
+    await tx.platformUser.updateMany({ where, data: { externalUserId: null } });
   }
 
   /**
@@ -100,7 +93,7 @@ export class PlatformUsersRepository {
    */
   async countSecond(): Promise<number> {
     const kind = `CASE u.role WHEN '${ROLES.client}' THEN 'client' ELSE 'provider' END::person_kind`;
-    const { rows } = await this.database.pool.query<{ count: number }>(
+    const rows = await this.prisma.$queryRawUnsafe<{ count: number }[]>(
       `SELECT count(*)::int AS count FROM (
          SELECT platform_user_id, external_user_id, role FROM platform_users
          WHERE external_user_id IS NOT NULL AND person_id IS NULL AND role IN ('${ROLES.client}', '${ROLES.provider}')
@@ -112,8 +105,8 @@ export class PlatformUsersRepository {
   }
 
   /** Describes a user as far as it is known. */
-  async describe(platformUserId: string, tx?: PoolClient) {
-    const prisma = tx ? await this.prisma.in(tx) : this.prisma;
+  async describe(platformUserId: string, tx?: Tx) {
+    const prisma = tx ?? this.prisma;
     const select = { kind: true, externalId: true } as const;
     const holder = await prisma.person.findUnique({
       where: { platformUserId },
@@ -134,27 +127,26 @@ export class PlatformUsersRepository {
   }
 
   /** Records a deleted user with its person, because sessions still name it. */
-  async saveDeleted(tx: PoolClient, platformUserId: string, personId: string): Promise<void> {
-    const { platformUser } = await this.prisma.in(tx);
+  async saveDeleted(tx: Tx, platformUserId: string, personId: string): Promise<void> {
+    const { platformUser } = tx;
     const update = { role: DELETED, personId };
     await platformUser.upsert({ where: { platformUserId }, create: { platformUserId, ...update }, update });
   }
 
-  async save(tx: PoolClient, { platformUserId, role, externalUserId }: UnknownPlatformUser): Promise<void> {
-    const { platformUser } = await this.prisma.in(tx);
+  async save(tx: Tx, { platformUserId, role, externalUserId }: UnknownPlatformUser): Promise<void> {
+    const { platformUser } = tx;
     const update = { role, ...(externalUserId !== null && { externalUserId }) };
     await platformUser.upsert({ where: { platformUserId }, create: { platformUserId, ...update }, update });
   }
 
   /** One page of the users without a mapping, by id. */
   async list(limit: number, after: string): Promise<(UnknownPlatformUser & { seenAt: Date })[]> {
-    const { rows } = await this.database.pool.query<UnknownPlatformUser & { seenAt: Date }>(
+    return this.prisma.$queryRawUnsafe<(UnknownPlatformUser & { seenAt: Date })[]>(
       `SELECT platform_user_id AS "platformUserId", role, external_user_id AS "externalUserId", seen_at AS "seenAt"
        FROM platform_users u WHERE platform_user_id > $2 AND role <> '${DELETED}' AND person_id IS NULL
          AND NOT EXISTS (SELECT 1 FROM people p WHERE p.platform_user_id = u.platform_user_id)
        ORDER BY platform_user_id LIMIT $1`,
-      [limit, after],
+      ...[limit, after],
     );
-    return rows;
   }
 }

@@ -1,20 +1,19 @@
 import { Injectable } from '@nestjs/common';
-import type { Pool, PoolClient } from 'pg';
-import { Database } from '../../database/database.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
-import type { PersonKind } from '../model/person.js';
-import type { PersonKey } from '../model/profile.js';
+import type { PersonKind } from '../rules/person.js';
+import type { PersonKey } from '../rules/profile.js';
 import { FormerIdsRepository } from './former-ids.repository.js';
 import type { StoredPerson } from './person-row.js';
-import { UpcomingPeople } from './upcoming-people.js';
 
 /** The current state of a person that a request names. */
 export type NamedPerson = Pick<StoredPerson, 'id' | 'kind' | 'externalId' | 'state' | 'errorCode' | 'wanted'> &
   Pick<StoredPerson, 'platformUserId' | 'providersKnown' | 'appliedProviders'>;
 
-const FIND = `SELECT id, kind, external_id AS "externalId", state, error_code AS "errorCode", wanted,
-    platform_user_id AS "platformUserId", providers_known AS "providersKnown", applied_providers AS "appliedProviders"
-  FROM people WHERE kind = $1 AND external_id = $2`;
+const NAMED = {
+  ...{ id: true, kind: true, externalId: true, state: true, errorCode: true, wanted: true },
+  ...{ platformUserId: true, providersKnown: true, appliedProviders: true },
+} as const;
 
 /** A provider, and its client if the request names one. */
 export type ResolvedParties = ReturnType<typeof checkParties>;
@@ -23,9 +22,8 @@ export type ResolvedParties = ReturnType<typeof checkParties>;
 @Injectable()
 export class ResolvedPartiesRepository {
   constructor(
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly formerIds: FormerIdsRepository,
-    private readonly upcoming: UpcomingPeople,
   ) {}
 
   /**
@@ -34,18 +32,16 @@ export class ResolvedPartiesRepository {
    * @param tx the transaction that relies on the result, if any
    * @throws {Problem} as {@link checkParties}; 409 `renamed` or `merged` if one of the ids is a former one
    */
-  async require(names: { provider: string; client?: string | undefined }, tx?: PoolClient): Promise<ResolvedParties> {
+  async require(names: { provider: string; client?: string | undefined }, tx?: Tx): Promise<ResolvedParties> {
     await this.formerIds.refuse('provider', [names.provider], tx, () => '/provider');
     await this.formerIds.refuse('client', names.client === undefined ? [] : [names.client], tx, () => '/client');
-    const sql = tx ?? this.database.pool;
-    const provider = await this.find(sql, { kind: 'provider', externalId: names.provider });
+    const db = tx ?? this.prisma;
+    const provider = await this.find(db, { kind: 'provider', externalId: names.provider });
     const client =
-      names.client === undefined ? undefined : await this.find(sql, { kind: 'client', externalId: names.client });
-    const treats = await sql.query('SELECT 1 FROM client_providers WHERE client_id = $1 AND provider_id = $2', [
-      client?.id ?? null,
-      provider?.id ?? null,
-    ]);
-    return checkParties(provider, client, treats.rowCount === 1);
+      names.client === undefined ? undefined : await this.find(db, { kind: 'client', externalId: names.client });
+    if (!provider || !client) return checkParties(provider, client, false);
+    const where = { clientId_providerId: { clientId: client.id, providerId: provider.id } };
+    return checkParties(provider, client, (await db.clientProvider.findUnique({ where })) !== null);
   }
 
   /**
@@ -57,17 +53,13 @@ export class ResolvedPartiesRepository {
    */
   async userOf(person: PersonKey, pointer: string): Promise<string> {
     await this.formerIds.refuse(person.kind, [person.externalId], undefined, () => pointer);
-    const known = requireKnown(await this.find(this.database.pool, person, pointer), person.kind, pointer);
+    const known = requireKnown(await this.find(this.prisma, person), person.kind, pointer);
     return requireMirrored(known, pointer).platformUserId;
   }
 
-  /** @throws {Problem} 409 if an import will bring the person */
-  private async find(sql: Pick<Pool, 'query'>, key: PersonKey, pointer?: string): Promise<NamedPerson | null> {
-    const [known] = (await sql.query<NamedPerson>(FIND, [key.kind, key.externalId])).rows;
-    if (known && known.state !== 'deleted') return known;
-    if (await this.upcoming.find(key))
-      throw notMirrored({ ...key, state: 'pending', errorCode: 'waits-in-import' }, pointer);
-    return known ?? null;
+  private find(db: Tx, { kind, externalId }: PersonKey): Promise<NamedPerson | null> {
+    const where = { kind_externalId: { kind, externalId } };
+    return db.person.findUnique({ where, select: NAMED }) as Promise<NamedPerson | null>;
   }
 }
 

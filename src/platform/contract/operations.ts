@@ -157,6 +157,15 @@ export function factsOf(operation: OperationName): OperationFacts {
   return OPERATION_FACTS[operation];
 }
 
+/** The operations of user management, which count towards the limit (spec, Limits). */
+export const USER_OPERATIONS = [
+  'checkUser',
+  'createProvider',
+  'createClient',
+  'setClientProviders',
+  'deleteUser',
+] as const satisfies OperationName[];
+
 /** Operations whose answers are read. */
 export const READ_OPERATIONS = OPERATION_NAMES.filter((name) => {
   const { response, needs, mayRead } = factsOf(name);

@@ -17,12 +17,11 @@ export function settleRestoredRequests<Row>(
   outcomes: Pick<RequestOutcomes<Row, never>, 'unknown'>,
 ): void {
   restores.register({
-    released: async (tx, restoredAt) => {
-      if (!restoredAt) return;
+    released: async (tx, heldSince) => {
       const sql = prisma.sql(tx);
       const { rows } = await sql.query(
         `SELECT ${columns} FROM ${name} t WHERE state = 'Requested' AND ${requestedAt} < $1 ORDER BY id FOR UPDATE`,
-        [restoredAt],
+        [heldSince],
       );
       for (const row of rows) await outcomes.unknown(sql, row as Row);
     },

@@ -27,9 +27,7 @@ export class HandedOutUrls {
   /** Returns the URLs that were handed out. */
   async known(kind: FileKind, urls: readonly string[]): Promise<ReadonlySet<string>> {
     if (urls.length === 0) return new Set();
-    const prints = new Map(
-      urls.flatMap((url) => this.fingerprints.all(purposeOf(kind), url).map((print) => [print.toString('hex'), url])),
-    );
+    const prints = new Map(urls.map((url) => [this.fingerprints.hex(purposeOf(kind), url), url]));
     const { rows } = await this.database.pool.query<{ fingerprint: Buffer }>(
       'SELECT fingerprint FROM handed_out_urls WHERE fingerprint = ANY ($1::bytea[])',
       [[...prints.keys()].map((hex) => Buffer.from(hex, 'hex'))],

@@ -3,6 +3,7 @@ import { MemoryQueue } from '../../../harness/memory-queue/memory-queue.js';
 import { MemoryStore } from '../../../harness/memory-queue/memory-store.js';
 import { MemoryWorker } from '../../../harness/memory-queue/memory-worker.js';
 import { WorldClock } from '../../../harness/world/time.js';
+import { Stopping } from '../../config/stopping.js';
 import { Host, type WorkerLimits } from './host.js';
 import { WorkQueue } from './work-queue.js';
 import type { JobQueue, WorkStore } from './work-store.js';
@@ -41,10 +42,12 @@ function hosting(limits: WorkerLimits = { concurrency: 1 }) {
     queue,
     limits,
   );
+  const stopping = new Stopping();
+  Object.assign(host, { stopping });
   const worker = new MemoryWorker('counts', (job) => host.process(job as never), { connection: store, autorun: false });
   jest.spyOn(host, 'worker', 'get').mockReturnValue(worker as never);
   host.onApplicationBootstrap();
-  return { store, jobs, queue, host, worker };
+  return { store, jobs, queue, host, worker, stopping };
 }
 
 test('a row that is due again at once runs again, without another caller', async () => {
@@ -72,4 +75,12 @@ test('a row is not to blame for a database that is away', async () => {
 test('concurrency and limiter come from the settings, before the worker runs', async () => {
   const { worker } = hosting({ concurrency: 4, limiter: { max: 2, duration: 417 } });
   expect([worker.concurrency, worker.opts.limiter, worker.isRunning()]).toEqual([4, { max: 2, duration: 417 }, true]);
+});
+
+test('while the process ends its requests, before its workers close, no row is begun', async () => {
+  const { store, queue, host, stopping } = hosting();
+  stopping.startShutdown();
+  await queue.add('1');
+  await store.runDue();
+  expect(host.done).toEqual([]);
 });

@@ -2,12 +2,14 @@ import { setMaxListeners } from 'node:events';
 import { WorkerHost } from '@nestjs/bullmq';
 import {
   type BeforeApplicationShutdown,
+  Inject,
   Injectable,
   Logger,
   type OnApplicationBootstrap,
   type OnModuleDestroy,
 } from '@nestjs/common';
 import type { Job, RateLimiterOptions, WorkerOptions } from 'bullmq';
+import { Stopping } from '../../config/stopping.js';
 import { isDatabaseUnavailable, isStatementTimeout } from '../../errors/database-fault.js';
 import { errorTrace } from '../../errors/error-trace.js';
 import type { WorkQueue } from './work-queue.js';
@@ -40,6 +42,8 @@ export abstract class Host
   implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown
 {
   protected readonly log = new Logger(this.constructor.name);
+  @Inject(Stopping)
+  private readonly stopping!: Stopping;
   /** Aborts at shutdown what can be aborted. */
   protected readonly shutdown = new AbortController();
 
@@ -84,6 +88,8 @@ export abstract class Host
 
   /** Never fails the job, because a store that kept the error would keep what its message quotes. */
   override async process({ data: { id } }: Job<RowJob>): Promise<void> {
+    // The requests in progress end before the workers close. Another process adds the row again.
+    if (this.stopping.isShuttingDown) return;
     try {
       // Within the job, so that BullMQ starts it once more after this run, and never beside it.
       if (await this.work(id)) await this.queue.add(id);

@@ -99,7 +99,10 @@ export class SessionRequests {
   ): Promise<SessionResponse | { blocking: BlockingSession }> {
     return this.database.transaction(async (tx) => {
       if (!(await this.requests.isStored(tx, id))) {
-        const people = await this.people.require({ provider: dto.provider, client: dto.client ?? undefined }, tx);
+        const people = await this.people.require(
+          { provider: dto.provider, client: dto.client ?? undefined },
+          await this.prisma.in(tx),
+        );
         const body = createRequest(dto, people, id);
         const blocking = await this.requests.keep(tx, id, body, { inputKind: inputKind(dto.input), allowDuplicate });
         if (blocking) return { blocking };

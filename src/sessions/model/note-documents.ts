@@ -40,12 +40,12 @@ export interface DocumentChanges {
  *
  * @param known all documents of the session, including superseded ones
  * @param fetched the answer's documents; if they are incomplete, none is superseded or moved
- * @param fingerprintOf fingerprint of notes in a fixed order of fields, or the stored one if it is of the same notes
+ * @param fingerprintOf fingerprint of notes in a fixed order of fields
  */
 export function compareDocuments(
   known: readonly KnownDocument[],
   { documents, complete }: FetchedNotes,
-  fingerprintOf: (notes: NoteResponse[], stored?: Buffer) => Buffer,
+  fingerprintOf: (notes: NoteResponse[]) => Buffer,
 ): DocumentChanges {
   const placeOf = (noteTemplateId: string, ordinal: number) => `${ordinal} ${noteTemplateId}`;
   const places = new Map(known.map((document) => [placeOf(document.noteTemplateId, document.ordinal), document]));
@@ -62,7 +62,7 @@ export function compareDocuments(
     const notes = document.notes.map(({ category, categoryName = null, text, formatting }) => {
       return { category, categoryName, text, nestingLevel: formatting?.nestingLevel ?? 0 };
     });
-    const fingerprint = fingerprintOf(notes, before?.fingerprint);
+    const fingerprint = fingerprintOf(notes);
     const isNew = !before?.fingerprint.equals(fingerprint);
     const revision = (before?.revision ?? 0) + (isNew ? 1 : 0);
     // Positions in an incomplete answer are meaningless, so known documents keep theirs.

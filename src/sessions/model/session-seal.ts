@@ -60,15 +60,15 @@ export class SessionSeal {
     return JSON.parse(this.vault.open(notesPlace(key), sealed)) as NoteResponse[];
   }
 
-  /** The fingerprint of notes. @param stored kept if it is one of the same notes, whose content may have been removed */
-  fingerprintNotes(notes: NoteResponse[], stored?: Uint8Array): Buffer {
+  /** The fingerprint of notes. */
+  fingerprintNotes(notes: NoteResponse[]): Buffer {
     const inOrder = notes.map((line) => [line.category, line.categoryName, line.text, line.nestingLevel]);
-    return this.fingerprints.keep('notes', JSON.stringify(inOrder), stored);
+    return this.fingerprints.of('notes', JSON.stringify(inOrder));
   }
 
   /** The same for insights, as pairs of part and value. */
-  fingerprintInsights(values: readonly (readonly [InsightPart, unknown])[], stored?: Uint8Array): Buffer {
-    return this.fingerprints.keep('insights', JSON.stringify(values), stored);
+  fingerprintInsights(values: readonly (readonly [InsightPart, unknown])[]): Buffer {
+    return this.fingerprints.of('insights', JSON.stringify(values));
   }
 }
 

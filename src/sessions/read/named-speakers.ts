@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
-import type { PersonKey } from '../../people/model/profile.js';
+import type { PersonKey } from '../../people/rules/profile.js';
 import { peopleOf } from '../../people/store/person-users.js';
 import type { Transcript } from '../../platform/contract/session-answer.js';
 import { isPlatformId } from '../../platform/contract/wire-types.js';

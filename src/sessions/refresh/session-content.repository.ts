@@ -59,9 +59,7 @@ export class SessionContentRepository {
     { now: fetchedAt, eventAt }: { now: Date; eventAt: Date | null },
   ): Promise<StoredNotes> {
     const stored = await tx.sessionDocument.findMany({ where: { ourSessionId } });
-    const changes = compareDocuments(stored.map(known), fetched, (notes, former) =>
-      this.seal.fingerprintNotes(notes, former),
-    );
+    const changes = compareDocuments(stored.map(known), fetched, (notes) => this.seal.fingerprintNotes(notes));
     for (const { id, notes, noteTemplateId, ordinal, ...write } of changes.writes) {
       const documentId = id ?? randomUUID();
       const newest = { ...write, fingerprint: toBytes(write.fingerprint) };
@@ -91,7 +89,7 @@ export class SessionContentRepository {
     const where = { ourSessionId };
     const stored = await tx.sessionInsights.findUnique({ where, select: { fingerprint: true } });
     const values = parts.map((part) => [part, insights[part]] as const);
-    const fingerprint = this.seal.fingerprintInsights(values, stored?.fingerprint);
+    const fingerprint = this.seal.fingerprintInsights(values);
     if (stored && fingerprint.equals(stored.fingerprint)) return;
     const sealed = parts.map((part) => {
       const value = this.seal.insights[part].sealNullable(ourSessionId, insights[part]);

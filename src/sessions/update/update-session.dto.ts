@@ -3,8 +3,8 @@ import { Transform } from 'class-transformer';
 import { IsObject, IsOptional, IsString, ValidateIf } from 'class-validator';
 import { requestFault } from '../../http/body/validation.js';
 import { ListOf, Nested, OptionalText } from '../../http/request/fields.js';
-import { isExternalId } from '../../people/model/person-field-rules.js';
-import type { PersonKey } from '../../people/model/profile.js';
+import { isExternalId } from '../../people/rules/person-field-rules.js';
+import type { PersonKey } from '../../people/rules/profile.js';
 import {
   isPlatformUuid,
   TREATMENT_PLAN_MAX_LENGTH,

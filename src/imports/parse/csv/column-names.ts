@@ -1,4 +1,4 @@
-import type { PersonKind } from '../../../people/model/person.js';
+import type { PersonKind } from '../../../people/rules/person.js';
 import type { Field, FileKind, FileMapping } from '../row/import-row.js';
 import { STATUS_NAMES } from './gone.js';
 

@@ -1,4 +1,4 @@
-import type { PersonKind } from '../../../people/model/person.js';
+import type { PersonKind } from '../../../people/rules/person.js';
 import { unguarded } from '../../../text/csv-line.js';
 import { isPlaceholder } from '../row/email-text.js';
 import type { CsvOptions, Field, FileKind, ReadEvent, ReadRow, RowCells, StoredRecord } from '../row/import-row.js';

@@ -1,4 +1,4 @@
-import type { PersonKind } from '../../../people/model/person.js';
+import type { PersonKind } from '../../../people/rules/person.js';
 import { type ChosenColumns, FIELDS, type Field, type FileKind, type FileMapping } from '../row/import-row.js';
 import { UnreadableFile } from '../row/rejection.js';
 import { EMAIL_PREFERENCE, type KnownName, knownName, plainName } from './column-names.js';

@@ -1,4 +1,4 @@
-import type { PersonKind } from '../../../people/model/person.js';
+import type { PersonKind } from '../../../people/rules/person.js';
 import type { ReadEvent, ReadOptions, ReadRow } from '../row/import-row.js';
 import { rejection } from '../row/rejection.js';
 import type { JsonRecord } from '../text/json-cutter.js';

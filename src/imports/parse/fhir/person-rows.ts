@@ -1,5 +1,5 @@
-import type { PersonKind } from '../../../people/model/person.js';
-import { isEmailAddress } from '../../../people/model/person-field-rules.js';
+import type { PersonKind } from '../../../people/rules/person.js';
+import { isEmailAddress } from '../../../people/rules/person-field-rules.js';
 import { usableEmail } from '../row/email-text.js';
 import type { ReadOptions, ReadRow, RowCells, Version } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../../config/property-runs.spec-support.js';
-import { PROVIDERS_MAX } from '../../../people/model/person-field-rules.js';
+import { PROVIDERS_MAX } from '../../../people/rules/person-field-rules.js';
 import type { LinkReference, LostReason, ResourceReference } from '../row/import-row.js';
 import {
   type FoundProviders,

@@ -1,5 +1,5 @@
-import type { PersonKind } from '../../../people/model/person.js';
-import { PROVIDERS_MAX } from '../../../people/model/person-field-rules.js';
+import type { PersonKind } from '../../../people/rules/person.js';
+import { PROVIDERS_MAX } from '../../../people/rules/person-field-rules.js';
 import type { LinkReference, LostReason, ReadRow, ResourceReference, Version } from '../row/import-row.js';
 import { keyParts, knownId } from './reference-key.js';
 

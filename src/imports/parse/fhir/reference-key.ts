@@ -1,4 +1,4 @@
-import type { PersonKind } from '../../../people/model/person.js';
+import type { PersonKind } from '../../../people/rules/person.js';
 import type { JsonObject } from '../text/json-object.js';
 import { objectsIn, tokenIn } from './fhir-values.js';
 

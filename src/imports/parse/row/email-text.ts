@@ -1,4 +1,4 @@
-import { isEmailAddress } from '../../../people/model/person-field-rules.js';
+import { isEmailAddress } from '../../../people/rules/person-field-rules.js';
 
 /** Texts that stand for an empty cell. */
 const PLACEHOLDERS = new Set(

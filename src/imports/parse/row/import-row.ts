@@ -1,4 +1,4 @@
-import type { PersonKind } from '../../../people/model/person.js';
+import type { PersonKind } from '../../../people/rules/person.js';
 import type { Rejection } from './rejection.js';
 
 /** The fields of a row, as the documented CSV columns name them. */

@@ -1,5 +1,5 @@
-import type { PersonKind } from '../../../people/model/person.js';
-import { PROVIDERS_MAX } from '../../../people/model/person-field-rules.js';
+import type { PersonKind } from '../../../people/rules/person.js';
+import { PROVIDERS_MAX } from '../../../people/rules/person-field-rules.js';
 import type { CodeOf } from '../../../words/words.js';
 
 /** Facts that a hint may name in addition to the rule. None is copied from a cell. */
@@ -96,7 +96,9 @@ export const HINTS = {
   'provider-gone': () =>
     'A provider of this client was deleted, or its import did not start, after this file was read. Import the provider if it is missing, then the client again.',
   'not-pushable': () => 'The change is stored here. The platform has no operation that changes a name or an email.',
-  cancelled: () => 'The import was cancelled, or failed, before this row started.',
+  'start-failed': () =>
+    'The row could not be applied because of a fault of the program: see the log of the worker. Then retry the import.',
+  cancelled: () => 'The import was cancelled, or failed, before this row was applied.',
   // FHIR
   'no-id': () =>
     'The resource has no id. Add one, or name the identifier systems that give the external id (idSystem).',

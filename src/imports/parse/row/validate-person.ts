@@ -1,4 +1,4 @@
-import type { PersonKind } from '../../../people/model/person.js';
+import type { PersonKind } from '../../../people/rules/person.js';
 import {
   EMAIL_MAX,
   EXTERNAL_ID_MAX,
@@ -7,7 +7,7 @@ import {
   isPersonName,
   NAME_MAX,
   PROVIDERS_MAX,
-} from '../../../people/model/person-field-rules.js';
+} from '../../../people/rules/person-field-rules.js';
 import { isPlatformUuid } from '../../../platform/contract/wire-types.js';
 import { isPlaceholder, usableEmail } from './email-text.js';
 import type { FileKind, ImportedPerson, ReadRow, RowCells } from './import-row.js';

@@ -1,0 +1,136 @@
+import { Injectable } from '@nestjs/common';
+import { Env } from '../../config/env.js';
+import type { Tx } from '../../database/prisma.service.js';
+import { operationUrl, urlDigest } from '../contract/addresses.js';
+import { Contract } from '../contract/contract.js';
+import { factsOf, type OperationName } from '../contract/operations.js';
+import {
+  type Ending,
+  isClosed,
+  isProbed,
+  judge,
+  type Pause,
+  pauseAfter,
+  probing,
+  USER_MANAGEMENT,
+  type Verdict,
+} from './pause-rule.js';
+import { type Pauses, PausesRepository } from './pauses.repository.js';
+
+/** How long a success proves that the platform answers at a base URL. */
+const PROOF_MS = 60_000;
+
+/** How exactly the time of a success is kept, because each change of it would make calls wait for each other. */
+const STEP_MS = 500;
+
+/** A call as its pauses see it. */
+export interface JudgedCall {
+  operation: OperationName;
+  /** The person that it is about. */
+  person: string;
+  beganAt: Date;
+  /** The keys of the pauses that it probes. */
+  probes: readonly string[];
+  /** The latest refusal of the same person, if any, and whether it has failed because of it. */
+  refused: { operation: string; code: number; at: Date; hasFailed: boolean } | null;
+}
+
+/** What an answer means, and the end of the pause of a 429. */
+export interface Judged {
+  verdict: Verdict;
+  limitedUntil: Date | null;
+  /** As they were before. */
+  pauses: Pauses;
+}
+
+/** Keeps the pauses: lets calls out, and judges their answers by what is known of their operation. Lock people before. */
+@Injectable()
+export class CallJudge {
+  private readonly base: string;
+
+  constructor(
+    env: Env,
+    private readonly contract: Contract,
+    private readonly pauses: PausesRepository,
+  ) {
+    this.base = env.PLATFORM_BASE_URL;
+  }
+
+  /**
+   * Lets a call go out, unless calls pause. While they do and their time is over, it is marked as the probe, so that no other
+   * one goes before it is answered.
+   *
+   * @param answerMs after which it is surely answered
+   * @returns the keys of the pauses that it probes; undefined if it must not go
+   */
+  async admit(tx: Tx, operation: OperationName, now: Date, answerMs: number): Promise<string[] | undefined> {
+    const keys = this.keysOf({ operation });
+    const known = await this.pauses.read(tx);
+    if (keys.some((key) => isClosed(known.get(key) as Pause, now))) return undefined;
+    const probed = keys.filter((key) => isProbed(known.get(key) as Pause));
+    if (probed.length === 0) return [];
+    const locked = await this.pauses.lock(tx, keys);
+    if (keys.some((key) => isClosed(locked.get(key) as Pause, now))) return undefined;
+    const still = probed.filter((key) => isProbed(locked.get(key) as Pause));
+    for (const key of still) await this.pauses.save(tx, probing(locked.get(key) as Pause, now, answerMs));
+    return still;
+  }
+
+  /** Judges an answer and stores what it changes, which is nothing for most. */
+  async judge(tx: Tx, call: JudgedCall, ending: Ending, now: Date): Promise<Judged> {
+    const judged = this.judged(await this.pauses.read(tx), call, ending, now);
+    if (judged.changed.length === 0) return judged;
+    const certain = this.judged(await this.pauses.lock(tx, this.keysOf(call)), call, ending, now);
+    for (const pause of certain.changed) await this.pauses.save(tx, pause);
+    return certain;
+  }
+
+  private keysOf = ({ operation }: Pick<JudgedCall, 'operation'>): string[] => [USER_MANAGEMENT, operation];
+
+  private judged(pauses: Pauses, call: JudgedCall, ending: Ending, now: Date): Judged & { changed: Pause[] } {
+    const { operation, person, beganAt, probes } = call;
+    const verdict = this.verdictOf(pauses, call, ending, now);
+    const after = (key: string): Pause => {
+      const pausing = { person, beganAt, isProbe: probes.includes(key) };
+      return pauseAfter(pauses.get(key) as Pause, verdict, pausing, ending, now);
+    };
+    const api = after(USER_MANAGEMENT);
+    const own = this.counted(after(operation), operation, verdict, now);
+    const changed = [api, own].filter((pause) => pause !== pauses.get(pause.key));
+    return { verdict, limitedUntil: api.limitedUntil, pauses, changed };
+  }
+
+  private verdictOf(pauses: Pauses, { operation, refused }: JudgedCall, ending: Ending, now: Date): Verdict {
+    const pause = pauses.get(operation) as Pause;
+    const rule = this.contract.operations[operation];
+    const facts = factsOf(operation);
+    const isBuiltIn = rule.path === facts.path && rule.method === facts.method;
+    const base = urlDigest(this.base);
+    const isProven = [...pauses.values()].some(
+      ({ succeededBase, succeededAt }) =>
+        succeededBase === base && succeededAt !== null && now.getTime() - succeededAt.getTime() < PROOF_MS,
+    );
+    const hasSucceeded = pause.succeededUrl === this.urlOf(operation);
+    const isSame = refused?.operation === operation && refused.code === ending.status;
+    return judge(ending, {
+      namesUser: facts.parameters.includes('userId'),
+      addressWorks: hasSucceeded || (isBuiltIn && isProven),
+      isBuiltIn,
+      isRepeated: isSame && (refused.hasFailed || (pause.succeededAt !== null && pause.succeededAt > refused.at)),
+    });
+  }
+
+  private urlOf(operation: OperationName): string {
+    return operationUrl(this.contract, this.base, operation);
+  }
+
+  /** Counts successes and refusals of an operation. */
+  private counted(pause: Pause, operation: OperationName, verdict: Verdict, now: Date): Pause {
+    if (verdict === 'refused') return { ...pause, refusals: pause.refusals + 1 };
+    if (verdict !== 'ok') return pause;
+    const succeededUrl = this.urlOf(operation);
+    const isRecent = pause.succeededAt !== null && now.getTime() - pause.succeededAt.getTime() < STEP_MS;
+    if (isRecent && pause.succeededUrl === succeededUrl && pause.refusals === 0) return pause;
+    return { ...pause, succeededAt: now, succeededUrl, succeededBase: urlDigest(this.base), refusals: 0 };
+  }
+}

@@ -1,0 +1,60 @@
+import { Injectable } from '@nestjs/common';
+import { Env } from '../../config/env.js';
+import { type Health, HealthIndicator, healthOf, type Reason } from '../../monitoring/health-indicator.js';
+import { utc } from '../../monitoring/health-texts.js';
+import { Metrics } from '../../monitoring/metrics.js';
+import { UnreadableAnswers } from '../http/unreadable-answers.repository.js';
+import { CallLog } from './call-log.repository.js';
+import type { Pause } from './pause-rule.js';
+import { PausesRepository } from './pauses.repository.js';
+import { type Stop, stopOf } from './stop.js';
+
+/** People in a row whom the platform refuses before it is a cause: single refusals are about single people. */
+const REFUSED_IN_A_ROW = 20;
+
+/** Why calls of user management do not go out, or are refused. Pure. */
+export function callsReasons(pauses: readonly Pause[], now: Date): Reason[] {
+  const stops = pauses.flatMap((pause) => stopOf(pause, now) ?? []);
+  const refused = pauses.filter(({ refusals }) => refusals >= REFUSED_IN_A_ROW);
+  return [
+    ...stops.map(reasonOf),
+    ...refused.map(({ key }): Reason => ({ code: 'platform-rejects', values: { operations: key } })),
+  ];
+}
+
+function reasonOf({ code, operation, status, since, until }: Stop): Reason {
+  const when = code === 'rate-limited' ? `until ${utc(until)}` : `next probe at ${utc(until)}`;
+  const detail = code === 'rate-limited' || status === null ? when : `${status}, ${when}`;
+  return { code, values: { operations: operation, detail }, ...(since && { since }) };
+}
+
+/** The health and the metrics of calls to user management, over all processes. */
+@Injectable()
+export class CallsHealth {
+  constructor(
+    env: Env,
+    private readonly pauses: PausesRepository,
+    private readonly unreadable: UnreadableAnswers,
+    log: CallLog,
+    metrics: Metrics,
+  ) {
+    const declare = (name: string, help: string, read: () => number | Promise<number>) =>
+      metrics.gauge(name, help, [], async (gauge) => gauge.set(await read()));
+    const limit = env.USER_MANAGEMENT_CALLS_PER_MINUTE;
+    declare('platform_window_limit', 'Maximum user-management calls per minute', () => limit);
+    const inLastMinute = () => log.inLastMinute();
+    declare('platform_window_calls', 'User-management calls of the last minute, over all processes', inLastMinute);
+    const pauseSeconds = async () => (await pauses.limitedMs()) / 1000;
+    declare('platform_pause_seconds', 'Seconds until the pause after a 429 ends', pauseSeconds);
+  }
+
+  /** Degraded while calls pause, or while the platform refuses an operation or answers it in another form. */
+  @HealthIndicator({ name: 'platform', needs: ['worker'] })
+  async health(): Promise<Health> {
+    const { now, pauses } = await this.pauses.readNow();
+    const unreadable = (await this.unreadable.list()).map(({ operation, reason }): Reason => {
+      return { code: 'unreadable-answers', values: { operations: `${operation}, ${reason}` } };
+    });
+    return healthOf([...callsReasons([...pauses.values()], now), ...unreadable]);
+  }
+}
