@@ -5,7 +5,7 @@ import type { ComplianceJobResponse } from '../../src/compliance/compliance.dto.
 import type { Page } from '../../src/http/request/page.js';
 import type { ImportRowPageResponse } from '../../src/imports/api/imports.dto.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
-import { ProfileSeal } from '../../src/people/model/profile.js';
+import { ProfileSeal } from '../../src/people/rules/profile.js';
 import { NO_FACTS } from '../../src/sessions/model/session-facts.js';
 import { SessionSeal } from '../../src/sessions/model/session-seal.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';

@@ -159,7 +159,7 @@ test.each<Row>([
       return doctor('Keys').finally(() => query(database, 'DELETE FROM key_uses'));
     },
     /✗.*FINGERPRINT_KEYS lacks the key old, which stored data needs/,
-    /Add it after the first key/,
+    /Set it to this key alone/,
   ],
   [
     'no key that can create keys',

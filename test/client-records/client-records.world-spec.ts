@@ -237,7 +237,7 @@ describe('an accounting', () => {
     await world.call('PUT', '/v1/providers/p-2', { body: second, wait: 60 });
     await world.call('PUT', `${PATH}/providers`, { body: { providers: ['p-1', 'p-2'] } });
     await world.settle();
-    await world.advance('5 s');
+    await world.advance('15 s');
     await world.settle();
     // An event had named the session before the answer to its request.
     await world.sql('UPDATE sessions SET shown_id = $1 WHERE id = $2', [requested, ours]);

@@ -24,11 +24,9 @@ export const NOT_LISTED: Record<string, string> = {
   ...because(
     'It holds no data of people.',
     'key_uses',
-    'call_budgets',
-    'circuit_breakers',
     'api_keys',
     'feed_epochs',
-    'sending_holds',
+    'sending_hold',
     'subscriptions',
     'subscription_attempts',
     'processes',
@@ -62,6 +60,7 @@ export const NOT_LISTED: Record<string, string> = {
   ...because('It is counted in its delivery within a moment.', 'webhook_repeats'),
   ...because('It is a keyed fingerprint.', 'handed_out_urls'),
   ...because('It names operations and places in answers.', 'unreadable_answers'),
+  ...because('It holds the ids of people whose calls failed in the last minutes.', 'platform_pauses'),
 };
 
 /** The values at a place of an export, of every item of a list. */

@@ -1,5 +1,4 @@
 import type { NewApiKeyResponse } from '../../src/access/keys/api-keys.dto.js';
-import { breakerOf } from '../../src/people/model/circuit-breaker.js';
 import { startBehindProxy } from '../support/behind-proxy.js';
 import { describeInBrowser, useBrowser } from '../support/browser.js';
 import { useWorld } from '../world/use-world.js';
@@ -12,17 +11,14 @@ const timeOf = (ms: number) => {
   return { hour, minute };
 };
 
-/** Opens the circuit breaker of one operation an hour ago: a part fails on which no other depends. */
+/** Lets calls of one operation pause since an hour ago: a part fails on which no other depends. */
 async function failPart(): Promise<void> {
   const now = world.now().getTime();
-  const block = {
-    ...{ code: 'platform-unauthorized', status: 403, failures: 1, probe: null, person: null },
-    ...{ openedAt: now - 3_600_000, since: now, until: now + 600_000 },
-  };
-  await world.sql('INSERT INTO circuit_breakers (operation, state) VALUES ($1, $2)', [
-    'createClient',
-    { ...breakerOf({}, 'createClient'), block },
-  ]);
+  await world.sql(
+    `INSERT INTO platform_pauses (key, paused_until, reason, status, failing_since)
+     VALUES ('createClient', $1, 'elsewhere', 403, $2)`,
+    [new Date(now + 600_000), new Date(now - 3_600_000)],
+  );
 }
 
 describeInBrowser('the console', () => {
@@ -35,10 +31,10 @@ describeInBrowser('the console', () => {
     await failPart();
     await faults.getByText('The platform rejects PLATFORM_API_KEY: createClient').waitFor();
     const [text, { hour, minute }] = [await faults.textContent(), timeOf(world.now().getTime() - 3_600_000)];
-    expect(text).toMatch(/^people The platform rejects .+Correct the key and restart.+ Since /);
+    expect(text).toMatch(/^platform The platform rejects .+Correct the key and restart.+ Since /);
     expect(text).toContain(` ${hour}:${minute}:`);
     expect(text).toContain('UTC.');
-    await world.sql('DELETE FROM circuit_breakers');
+    await world.sql('DELETE FROM platform_pauses');
     await faults.waitFor({ state: 'detached' });
   });
 

@@ -12,15 +12,7 @@ import { openTransaction } from '../support/open-transaction.js';
 import { useWorld } from '../world/use-world.js';
 
 /** Tables whose times have microseconds, because SQL compares them. No row is found or written by what Prisma read of them. */
-const READ_BY_SQL = [
-  'call_budgets',
-  'deleted_ids',
-  'dependent_requeues',
-  'import_rows',
-  'imports',
-  'people',
-  'platform_calls',
-];
+const READ_BY_SQL = ['deleted_ids', 'import_rows', 'imports', 'people'];
 
 const key = (name: string): Prisma.ApiKeyCreateInput => ({
   id: randomUUID(),

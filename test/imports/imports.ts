@@ -3,7 +3,6 @@ import type { World } from '../../harness/world/world.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { ImportResponse } from '../../src/imports/api/import-view.js';
 import type { ImportRowView } from '../../src/imports/api/imports.dto.js';
-import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import { ADMIN_KEY } from '../support/app.js';
 
 interface Guard {
@@ -92,7 +91,7 @@ export function importsIn(world: World) {
   const transition = (id: string, verb: string, override?: string[]) =>
     world.call<ImportBody>('POST', `/v1/imports/${id}/${verb}`, { body: override ? { override } : {} });
 
-  /** Works until an import is settled. A rejected row counts once its call was repeated, 15 s later. */
+  /** Works until an import is settled. A call with an unreadable answer is repeated 15 s later. */
   async function settled(id: string): Promise<void> {
     await world.settle();
     if ((await show(id)).state !== 'running') return;
@@ -151,17 +150,6 @@ export function importsIn(world: World) {
       const { headers, text } = await world.call('GET', `/v1/imports/${id}/rejected.csv`);
       expect(headers.get('content-disposition')).toBe('attachment; filename="rejected.csv"');
       return text.trim().split('\r\n');
-    },
-
-    /** Makes calls to the platform, one after the other, until `count` more have arrived. */
-    async makeCalls(count: number): Promise<void> {
-      const reconciler = world.get(Reconciler);
-      const wanted = world.platform.arrivals() + count;
-      for (let turns = 0; world.platform.arrivals() < wanted; turns += 1) {
-        if (turns > 20 * count) throw new Error(`${wanted - world.platform.arrivals()} of ${count} calls are missing.`);
-        await world.advance('50 ms');
-        await reconciler.reconcileNext();
-      }
     },
   };
 }

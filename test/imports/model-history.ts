@@ -4,8 +4,7 @@ import { text as textOf } from 'node:stream/consumers';
 import fc from 'fast-check';
 import type { World } from '../../harness/world/world.js';
 import { UserDirectory } from '../../simulator/users/user-directory.js';
-import { StartOrder } from '../../src/imports/run/start-order.repository.js';
-import { Reconciler } from '../../src/people/reconcile/reconciler.js';
+import { RowsToApply } from '../../src/imports/run/rows-to-apply.repository.js';
 import { ADMIN_KEY } from '../support/app.js';
 import type { ImportBody } from './imports.js';
 import { importsIn } from './imports.js';
@@ -41,7 +40,7 @@ export type Command =
   | { do: 'apply'; which: number; overrides: boolean }
   | { do: 'pause' | 'resume' | 'cancel' | 'retry'; which: number }
   | { do: 'fault'; operation: string; kind: (typeof FAULTS)[number] }
-  | { do: 'start'; clients: number }
+  | { do: 'applyRows'; count: number }
   | { do: 'call'; times: number }
   | { do: 'settle' };
 
@@ -75,7 +74,7 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
       kind: fc.constantFrom(...FAULTS),
     }),
   },
-  { weight: 4, arbitrary: command('start', { clients: fc.nat(3) }) },
+  { weight: 4, arbitrary: command('applyRows', { count: fc.nat(3) }) },
   { weight: 2, arbitrary: command('call', { times: fc.integer({ min: 1, max: 4 }) }) },
   { weight: 2, arbitrary: command('settle', {}) },
 );
@@ -107,19 +106,19 @@ export class History {
   readonly users: { did: 'add' | 'remove'; id: string | undefined }[] = [];
   /** The platform failed, so that clients without an email may need a decision. */
   hasFaults = false;
-  /** How many clients may start; undefined: no limit. */
+  /** How many rows may be applied; undefined: no limit. */
   private room: number | undefined = 0;
   private readonly opened: OpenUpload[] = [];
 
   constructor(private readonly world: World) {
-    const order = world.get(StartOrder) as unknown as { room(): Promise<number> };
-    const usual = StartOrder.prototype as unknown as { room(...args: unknown[]): Promise<number> };
-    const original = usual.room;
-    jest.spyOn(order, 'room').mockImplementation(async (...args: unknown[]) => {
-      if (this.room === undefined) return original.apply(order, args);
-      const [room] = [this.room];
-      this.room = 0;
-      return room;
+    const rows = world.get(RowsToApply);
+    jest.spyOn(rows, 'next').mockImplementation(async () => {
+      const batches = await RowsToApply.prototype.next.call(rows);
+      if (this.room === undefined) return batches;
+      const [first] = batches;
+      const rowNos = first?.rowNos.slice(0, this.room) ?? [];
+      this.room -= rowNos.length;
+      return first && rowNos.length > 0 ? [{ ...first, rowNos }] : [];
     });
     const directory = UserDirectory.prototype;
     const { add, remove } = directory;
@@ -155,15 +154,15 @@ export class History {
       case 'fault':
         this.hasFaults = true;
         return world.platform.injectFault({ operation: command.operation, kind: command.kind });
-      case 'start':
-        this.room = command.clients;
+      case 'applyRows':
+        this.room = command.count;
         await world.work.imports();
         this.room = 0;
         return;
       case 'call':
         for (let time = 0; time < command.times; time += 1) {
           await world.advance('50 ms');
-          await world.get(Reconciler).reconcileNext();
+          await world.work.jobs();
         }
         return;
       case 'settle':
@@ -239,7 +238,7 @@ export class History {
 
   /** Sends the first half of a file. The upload has begun when this returns. */
   private async open(upload: Upload): Promise<void> {
-    if (this.opened.length === 2) return;
+    if (this.opened.length === 1) return; // the service answers 503 to a second one
     await this.world.advance('1 ms');
     const { file } = upload;
     const sending = request(`${this.world.url}/v1/imports?${queryOf(upload)}`, {
@@ -257,7 +256,7 @@ export class History {
     await this.world.eventually('the upload has begun', async () => {
       const begun = await this.world.sql(
         `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notebridge-uploads'
-           AND state = 'idle in transaction' AND query NOT LIKE '%advisory%' AND query <> 'BEGIN'`,
+           AND state = 'idle in transaction' AND query NOT LIKE 'SELECT pg_advisory%' AND query <> 'BEGIN'`,
       );
       return begun.length === this.opened.length || undefined;
     });

@@ -3,7 +3,7 @@ import type { ImportResponse } from '../../src/imports/api/import-view.js';
 import type { RowOutcome } from '../../src/imports/model/import.js';
 import { ImportsRepository } from '../../src/imports/model/imports.repository.js';
 import { OutcomesRepository } from '../../src/imports/run/outcomes.repository.js';
-import type { PersonKind } from '../../src/people/model/person.js';
+import type { PersonKind } from '../../src/people/rules/person.js';
 import { idOf, type Key, kindOf, type Profile, statementsIn } from './model-files.js';
 import type { History, Said, SentImport } from './model-history.js';
 

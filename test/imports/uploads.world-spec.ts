@@ -15,7 +15,7 @@ import { isImportableId } from '../../src/imports/parse/row/validate-person.js';
 import { rowPlace } from '../../src/imports/upload/row-places.js';
 import { StagingRepository } from '../../src/imports/upload/staging.repository.js';
 import { OPEN_UPLOAD_LOCK } from '../../src/imports/upload/upload-connections.js';
-import { ProfileSeal } from '../../src/people/model/profile.js';
+import { ProfileSeal } from '../../src/people/rules/profile.js';
 import { ADMIN_KEY } from '../support/app.js';
 import { clientLine, clientsCsv, many, NEW_IMPORT, providerLine, providersCsv } from '../support/bulk.js';
 import { useWorld } from '../world/use-world.js';

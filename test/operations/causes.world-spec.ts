@@ -5,7 +5,6 @@ import { serviceFinding } from '../../src/cli/doctor/reach-checks.js';
 import type { ServiceHealth } from '../../src/cli/output/causes.js';
 import { HEALTH_TEXTS, type ReasonCode, utc } from '../../src/monitoring/health-texts.js';
 import type { OverviewResponse } from '../../src/operations/overview/overview.dto.js';
-import { breakerOf } from '../../src/people/model/circuit-breaker.js';
 import { ADMIN_KEY } from '../support/app.js';
 import { startBehindProxy } from '../support/behind-proxy.js';
 import { useWorld } from '../world/use-world.js';
@@ -99,24 +98,17 @@ test('a worker reports that no api process is running', async () => {
   });
 });
 
-test('an open breaker is a cause with its operation and its next probe', async () => {
-  const block = {
-    ...{ code: 'platform-unauthorized', status: null, failures: 1, probe: null, person: null },
-    ...{
-      openedAt: world.now().getTime() - 3_600_000,
-      since: world.now().getTime(),
-      until: world.now().getTime() + 60_000,
-    },
-  };
-  await world.sql('INSERT INTO circuit_breakers (operation, state) VALUES ($1, $2)', [
-    'createClient',
-    { ...breakerOf({}, 'createClient'), block },
-  ]);
+test('an operation that pauses is a cause with its next probe', async () => {
+  const [since, until] = [-3_600_000, 60_000].map((ms) => new Date(world.now().getTime() + ms)) as [Date, Date];
+  await world.sql(
+    `INSERT INTO platform_pauses (key, paused_until, reason, failing_since)
+     VALUES ('createClient', $1, 'unauthorized', $2)`,
+    [until, since],
+  );
   const all = await reportsOf(world);
   expectOneCause(all, 'platform-unauthorized');
-  expect(all.health.causes).toMatchObject([{ since: new Date(block.openedAt).toISOString(), hasKnownStart: true }]);
-  const probe = utc(new Date(block.until));
-  expect(all.status).toContain(`rejects PLATFORM_API_KEY: createClient (next probe at ${probe}).`);
+  expect(all.health.causes).toMatchObject([{ since: since.toISOString(), hasKnownStart: true }]);
+  expect(all.status).toContain(`rejects PLATFORM_API_KEY: createClient (next probe at ${utc(until)}).`);
 });
 
 test('a person in review and a request with an unknown outcome are causes, but reject no requests', async () => {

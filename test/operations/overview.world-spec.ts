@@ -13,7 +13,7 @@ const overview = async () => {
 const addPeople = (kind: string, state: string, count: number, code: string | null = null) =>
   world.sql(
     `INSERT INTO people (id, kind, external_id, profile, profile_hash, state, error_code)
-     SELECT gen_random_uuid(), $1::person_kind, concat($2::text, $4::text, n), '', '', $2::text::person_state, $4
+     SELECT gen_random_uuid(), $1::person_kind, concat($2::text, $4::text, n), '', '', $2::text, $4
      FROM generate_series(1, $3::int) AS n`,
     [kind, state, count, code],
   );
@@ -43,11 +43,9 @@ async function listen() {
 }
 
 test('shows version, capabilities, parts, calls, inbox, due work and people who need a decision', async () => {
-  await world.sql(`INSERT INTO call_budgets (account) VALUES ('a')`);
   await world.sql(
-    `INSERT INTO platform_calls (account, operation, lane, granted_at, expires_at, answered_at, status, outcome, worker)
-     SELECT 'a', 'checkUser', 'bulk', now() - interval '1 hour', now() - interval '59 minutes', now(), 200, outcome, 'w'
-     FROM unnest($1::text[]) AS outcome`,
+    `INSERT INTO platform_calls (operation, at, status, outcome, duration_ms)
+     SELECT 'checkUser', now() - interval '1 hour', 200, outcome, 50 FROM unnest($1::text[]) AS outcome`,
     [['found', 'absent', 'rejected', 'unreachable']],
   );
   await addPeople('client', 'needs-review', 1_200);
@@ -85,8 +83,8 @@ test('shows version, capabilities, parts, calls, inbox, due work and people who 
 test('shows since when the oldest work of a kind has been due', async () => {
   const dueAt = world.now().toISOString();
   await world.sql(
-    `INSERT INTO people (id, kind, external_id, profile, profile_hash, state, due_at)
-     SELECT gen_random_uuid(), 'client', concat('due-', n), '', '', 'pending', $1::timestamptz + n * interval '1 second'
+    `INSERT INTO people (id, kind, external_id, profile, profile_hash, state, step, due_at)
+     SELECT gen_random_uuid(), 'client', concat('due-', n), '', '', 'pending', 'checkUser', $1::timestamptz + n * interval '1 second'
      FROM generate_series(0, 1) AS n`,
     [dueAt],
   );

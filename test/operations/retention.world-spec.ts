@@ -30,11 +30,10 @@ describe('retention after 100 days', () => {
   test('drops calls in batches, with an audit entry per kind', async () => {
     const call = (rows: number) =>
       sql(
-        `INSERT INTO platform_calls (account, operation, lane, granted_at, expires_at, worker)
-         SELECT 'a', 'createUser', 'bulk'::lane, now(), now(), 'w' FROM generate_series(1, $1)`,
+        `INSERT INTO platform_calls (operation, at, outcome, duration_ms)
+         SELECT 'createProvider', now(), 'ok', 50 FROM generate_series(1, $1)`,
         [rows],
       );
-    await sql(`INSERT INTO call_budgets (account) VALUES ('a')`); // each call is granted from a budget
     await call(10_500);
     await passes();
     await call(1);

@@ -1,10 +1,3 @@
-import { randomUUID } from 'node:crypto';
-import { Database } from '../../src/database/database.js';
-import type { CallStep } from '../../src/people/model/next-step.js';
-import { CallResultsRepository } from '../../src/people/reconcile/results.repository.js';
-import { PeopleRepository } from '../../src/people/store/people.repository.js';
-import { RateLimiterRepository } from '../../src/platform/rate-limit/rate-limiter.repository.js';
-import { mirroredPeople } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
@@ -15,82 +8,6 @@ const provider = (externalId: string) =>
   });
 const client = (n: number, providers: string[]) =>
   world.call('PUT', `/v1/clients/c-${n}`, { body: { firstName: 'Cleo', lastName: 'Moss', providers } });
-const stateOf = async (path: string) => (await world.call('GET', `/v1/${path}`)).body.sync;
-
-test('no call is sent while the database grants no permit; afterwards the work completes', async () => {
-  const granting = jest.spyOn(world.get(RateLimiterRepository), 'grant').mockRejectedValue(new Error('cut off'));
-  await provider('p-1');
-  await world.settle().catch(() => undefined);
-  expect(granting).toHaveBeenCalled();
-  expect(world.platform.arrivals()).toBe(0);
-  granting.mockRestore();
-  await world.settle();
-  expect((await stateOf('providers/p-1')).state).toBe('synced');
-});
-
-test('a create is neither sent nor reviewed when its permit commits without an answer', async () => {
-  await provider('p-1');
-  await world.settle();
-  const granting = jest.spyOn(world.get(RateLimiterRepository), 'grant');
-  const database = world.get(Database);
-  const { transaction } = database;
-  const transacting = jest.spyOn(database, 'transaction').mockImplementation(async (...args) => {
-    const before = granting.mock.calls.length;
-    const result = await Reflect.apply(transaction, database, args);
-    if (granting.mock.calls.length > before) throw new Error('Connection terminated unexpectedly');
-    return result;
-  });
-  // Without an email, no lookup could tell whether the create took effect.
-  await client(1, ['p-1']);
-  await world.settle().catch(() => undefined);
-  transacting.mockRestore();
-  const lost = granting.mock.calls.map(([, , call]) => call.operation);
-  expect(lost).toContain('createClient');
-  expect(world.platform.arrivals('createClient')).toBe(0);
-  await world.advance('2 min');
-  await world.settle();
-  expect(await stateOf('clients/c-1')).toMatchObject({ state: 'synced', error: null });
-  expect(world.platform.usersOf('c-1')).toHaveLength(1);
-});
-
-test('an answer that arrives after the lease was lost does not change the person', async () => {
-  await mirroredPeople(world);
-  const known = () =>
-    world.sql(`SELECT platform_user_id, providers_known, applied_providers, fault, review, failures, lease_owner, lease_no
-               FROM people WHERE kind = 'client' AND external_id = 'c-1'`);
-  const owner = randomUUID();
-  await world.sql(`UPDATE people SET lease_owner = $1, lease_no = 7, lease_safe_at = now() WHERE external_id = 'c-1'`, [
-    owner,
-  ]);
-  const before = await known();
-  const person = await world.get(PeopleRepository).find({ kind: 'client', externalId: 'c-1' });
-  if (!person) throw new Error('The client is missing.');
-  const step: CallStep = { do: 'call', operation: 'setClientProviders', state: 'pending', notBefore: null };
-  const ofAnother = { key: person.id, owner: randomUUID(), no: 7 };
-  const former = { key: person.id, owner, no: 6 };
-  for (const [operation, answer, lease] of [
-    ['setClientProviders', { kind: 'applied' }, ofAnother],
-    ['setClientProviders', { kind: 'not-found' }, former],
-    ['deleteUser', { kind: 'deleted' }, ofAnother],
-    ['deleteUser', { kind: 'deleted' }, former],
-    ['checkUser', { kind: 'unreachable' }, former],
-  ] as const) {
-    await world.get(CallResultsRepository).record(
-      {
-        row: {
-          person,
-          step: { ...step, operation, providerUserIds: ['former'] },
-          grant: { id: '0', grantedAt: world.now() },
-          sendBeforeMs: 0,
-          nextInMs: null,
-        },
-        lease,
-      },
-      { answer, outcome: { outcome: answer.kind, status: 200, durationMs: 1, reached: true } },
-    );
-  }
-  expect(await known()).toEqual(before);
-});
 
 test('a hundred clients of the same providers can be put concurrently without a deadlock', async () => {
   const names = ['p-1', 'p-2', 'p-3'];
@@ -99,8 +16,8 @@ test('a hundred clients of the same providers can be put concurrently without a 
     (await world.sql('SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()'))[0];
   const before = await deadlocks();
   for (let round = 0; round < 2; round++) {
-    // Each PUT of a client moves the imported providers into the interactive lane.
-    await world.sql("UPDATE people SET lane = 'bulk' WHERE kind = 'provider'");
+    // Each PUT of a client makes the imported providers urgent.
+    await world.sql("UPDATE people SET urgent = false WHERE kind = 'provider'");
     const answers = await Promise.all([
       ...Array.from({ length: 100 }, (_, n) => client(n, n % 2 ? names : [...names].reverse())),
       ...names.map(provider),
@@ -108,8 +25,8 @@ test('a hundred clients of the same providers can be put concurrently without a 
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202]));
   }
   expect(await deadlocks()).toEqual(before);
-  const lanes = await world.sql("SELECT DISTINCT lane FROM people WHERE kind = 'provider'");
-  expect(lanes).toEqual([{ lane: 'interactive' }]);
+  const urgent = await world.sql("SELECT DISTINCT urgent FROM people WHERE kind = 'provider'");
+  expect(urgent).toEqual([{ urgent: true }]);
 });
 
 test('a provider is not deleted while a client that names it is being put', async () => {

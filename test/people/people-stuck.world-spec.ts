@@ -22,11 +22,7 @@ const CASES: [externalId: string, state: string, code: string | null, then: Span
 test('people are stuck after 15 minutes in progress, or after a day in need of review', async () => {
   for (const [externalId, state, code, then] of CASES) {
     await begin(`providers/${externalId}`);
-    await world.sql(`UPDATE people SET state = $2::person_state, error_code = $3 WHERE external_id = $1`, [
-      externalId,
-      state,
-      code,
-    ]);
+    await world.sql(`UPDATE people SET state = $2, error_code = $3 WHERE external_id = $1`, [externalId, state, code]);
     await world.advance(then);
   }
 

@@ -84,7 +84,8 @@ describe('after a lost answer', () => {
     expect([trace.history[0]?.outcome, trace.known.unsettledCreate]).toEqual(['unknown-outcome', null]);
     await later();
     expect(await verdict('clients/gone')).toEqual(['deleted', null]);
-    expect(world.platform.arrivals('deleteUser')).toBe(1 + 3); // a check goes between two of them
+    expect(world.platform.usersOf('gone')).toEqual([]);
+    expect(world.platform.arrivals('deleteUser')).toBe(1 + 2); // one of them is the proof's
   });
 });
 

@@ -230,7 +230,7 @@ describe('a client', () => {
       expect(body.sync).toMatchObject({ state: 'deleted', notPushable: [] });
     }
     const [kept] = await world.sql(
-      `SELECT email_fingerprint, applied_profile, attempt_profile, invite_url, error_text,
+      `SELECT email_fingerprint, applied_profile, unsettled_profile, invite_url, error_text,
          (SELECT count(*)::int FROM email_claims c WHERE c.person_id = p.id) AS claims,
          (SELECT platform_user_id FROM platform_users u WHERE u.person_id = p.id) AS former
        FROM people p WHERE external_id = 'c-forgotten'`,
@@ -238,7 +238,7 @@ describe('a client', () => {
     expect(kept).toEqual({
       email_fingerprint: null,
       applied_profile: null,
-      attempt_profile: null,
+      unsettled_profile: null,
       invite_url: null,
       error_text: null,
       claims: 0,

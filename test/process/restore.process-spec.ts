@@ -206,17 +206,19 @@ function csvOf(paths: readonly string[], more: Record<string, string> = {}): str
     }
     const since = new Date(moment).toISOString();
     expect(await notebridge('refresh --since', since)).toEqual([0, expect.any(String)]);
-    await are('restored-unknown', BLIND);
-    const [blind] = usersOf('clients/blind');
-    await send('', 'links.csv', `kind,externalId,platformUserId\nclient,blind,${blind?.userId}`);
-    await are('linked', [...PROVIDERS, ...CLIENTS.filter((path) => path !== 'clients/fresh')]);
-    const resolved = await notebridge('resolve-all', '--yes');
-    expect(resolved).toEqual([0, expect.stringContaining('1 person with restored-unknown resolved')]);
+    await are('linked', [...PROVIDERS, ...CLIENTS.filter((path) => !BLIND.includes(path))]);
+    await are('held', BLIND);
 
     await service.kill('SIGTERM');
     service = await world.start(settings('from_dump'));
     expect(usersOf('clients/fresh')).toEqual([]);
     expect(await notebridge('release')).toEqual([0, expect.stringContaining('The hold has ended')]);
+    await are('restored-unknown', BLIND);
+    const [blind] = usersOf('clients/blind');
+    await send('', 'links.csv', `kind,externalId,platformUserId\nclient,blind,${blind?.userId}`);
+    await are('linked', ['clients/blind']);
+    const resolved = await notebridge('resolve-all', '--yes');
+    expect(resolved).toEqual([0, expect.stringContaining('1 person with restored-unknown resolved')]);
     await are('synced', [...PROVIDERS, ...CLIENTS]);
     for (const path of [...PROVIDERS, ...CLIENTS]) expect([path, usersOf(path).length]).toEqual([path, 1]);
     expect(await notebridge('people')).toEqual([0, expect.stringContaining('No matching people.')]);

@@ -1,4 +1,4 @@
-import { PlatformPeople } from '../../src/people/reconcile/platform-people.js';
+import { PeopleCalls } from '../../src/people/people-calls.service.js';
 import { factsOf, type OperationName } from '../../src/platform/contract/operations.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { PDF, submittedJobs } from '../compliance/submitted-jobs.js';
@@ -26,12 +26,12 @@ const changes = () =>
 /** Counts that a hold must not change. */
 const traces = () =>
   world.sql(
-    `SELECT (SELECT count(*)::int FROM circuit_breakers WHERE state->>'block' IS NOT NULL) AS breakers,
+    `SELECT (SELECT count(*)::int FROM platform_pauses WHERE failing_since IS NOT NULL) AS pauses,
        (SELECT coalesce(sum(failures), 0)::int FROM people) + (SELECT coalesce(sum(failures), 0)::int FROM sessions)
          + (SELECT coalesce(sum(failures), 0)::int FROM compliance_jobs) AS failures,
-       (SELECT count(*)::int FROM people WHERE attempt_call_id IS NOT NULL) AS attempts`,
+       (SELECT count(*)::int FROM people WHERE num_nonnulls(call_id, unsettled_call) > 0) AS calls`,
   );
-const UNTOUCHED = [{ breakers: 0, failures: 0, attempts: 0 }];
+const UNTOUCHED = [{ pauses: 0, failures: 0, calls: 0 }];
 
 /** Lets an hour pass, and does all work that becomes due. */
 async function hour(): Promise<void> {
@@ -126,7 +126,7 @@ describe('while sending is held', () => {
     expect(changes().sort()).toEqual(['complianceUploadUrl', 'createSession', 'submitComplianceJob']);
   });
 
-  it('another process claims nothing either', async () => {
+  it('another process sends nothing either', async () => {
     const another = await world.startAnother();
     await hold();
     await putProvider('p-1');
@@ -135,16 +135,22 @@ describe('while sending is held', () => {
   });
 });
 
-describe('a hold that begins between a claim and its call', () => {
-  it('leaves the person as it was', async () => {
-    const people = world.get(PlatformPeople);
+describe('a hold that begins between the decision about a call and its sending', () => {
+  it('leaves nothing open, and the call is tried again with a backoff after the release', async () => {
+    const people = world.get(PeopleCalls);
     const perform = people.perform.bind(people);
-    jest.spyOn(people, 'perform').mockImplementation(async (row, step, connectWithinMs) => {
-      if (!factsOf(step.operation).reads) await hold();
-      return perform(row, step, connectWithinMs);
+    const performing = jest.spyOn(people, 'perform').mockImplementation(async (...call) => {
+      if (!factsOf(call[0].call.operation).reads) await hold();
+      return perform(...call);
     });
     await putProvider('p-1');
     await world.settle();
-    expect([await stateOf('providers/p-1'), changes(), await traces()]).toEqual(['pending', [], UNTOUCHED]);
+    expect([await stateOf('providers/p-1'), changes()]).toEqual(['pending', []]);
+    expect(await traces()).toEqual([{ pauses: 0, failures: 0, calls: 0 }]);
+    await hour();
+    expect(changes()).toEqual([]);
+    performing.mockRestore();
+    await release();
+    expect([await stateOf('providers/p-1'), world.platform.usersOf('p-1').length]).toEqual(['synced', 1]);
   });
 });

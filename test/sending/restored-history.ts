@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import type { World } from '../../harness/world/world.js';
-import { Reconciler } from '../../src/people/reconcile/reconciler.js';
 import { importsIn } from '../imports/imports.js';
 import { peopleOf } from '../people/mirroring.js';
 import { identitiesIn } from '../support/renamed-people.js';
@@ -84,7 +83,7 @@ export class Ehr {
     if (command.do === 'call') {
       for (let time = 0; time < command.times; time += 1) {
         await world.advance('50 ms');
-        await world.get(Reconciler).reconcileNext();
+        await world.work.nextJob();
       }
       return;
     }
@@ -126,6 +125,11 @@ export class Ehr {
   /** Sends what the runbook asks for: renames and merges since the backup, then everyone. @returns the import's id */
   async sendEverything(): Promise<string> {
     for (const say of this.identities) await say();
+    return this.sendAgain();
+  }
+
+  /** Sends everyone, with the platform's users of clients without an email. @returns the import's id */
+  async sendAgain(): Promise<string> {
     const { planned, transition } = importsIn(this.world);
     const files = (['providers', 'clients'] as const).map((kind) => ({
       name: `${kind}.csv`,
@@ -203,12 +207,12 @@ export class Ehr {
   private csvOf(kind: Human['kind']): string {
     const own = this.humans.filter((human) => human.kind === kind && human.isThere);
     const lines = own.map((human) => {
-      return `${currentId(human)},${this.emailOf(human)},Pia,Ruiz${kind === 'clients' ? ',home' : ''}`;
+      const userId = human.hasEmail ? '' : (this.usersOf(human)[0]?.userId ?? '');
+      return `${currentId(human)},${this.emailOf(human)},Pia,Ruiz${kind === 'clients' ? `,home,${userId}` : ''}`;
     });
     if (kind === 'providers')
       return ['externalId,email,firstName,lastName', 'home,home@example.org,Pia,Ruiz', ...lines].join('\n');
-    return ['externalId,email,firstName,lastName,providers', 'stays,stays@example.org,Pia,Ruiz,home', ...lines].join(
-      '\n',
-    );
+    const header = 'externalId,email,firstName,lastName,providers,platformUserId';
+    return [header, 'stays,stays@example.org,Pia,Ruiz,home,', ...lines].join('\n');
   }
 }

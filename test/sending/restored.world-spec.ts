@@ -9,7 +9,7 @@ import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
 const { begin, put, get, remove, resolve, verdict, verdicts, settled } = peopleOf(world);
-const { start, prepared } = importsIn(world);
+const { start, prepared, show } = importsIn(world);
 
 const UNKNOWN = ['needs-review', 'restored-unknown'];
 const NO_WAIT = { prefer: 'wait=0' };
@@ -59,96 +59,94 @@ describe('after the restore of a backup', () => {
     await put('providers/late');
 
     await restore(backup);
-    expect(await verdicts(['clients/old', 'clients/queued'])).toEqual([SYNCED, UNKNOWN]);
     // The EHR sends everyone again.
     for (const path of ['clients/old', 'clients/queued', 'clients/blind', 'clients/fresh']) await put(path);
     await put('clients/mail', email('mail'));
     await put('providers/late');
-    expect(await verdicts(['clients/queued', 'clients/blind', 'clients/fresh'])).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]);
     for (const id of ['mail', 'late']) expect(usersOf(id)).toHaveLength(1);
     expect((await get('clients/mail')).platformUserId).toBe(usersOf('mail')[0]?.userId);
-    expect(await verdict('providers/late')).toEqual(SYNCED);
 
     await world.restart();
     await world.settle();
-    await link('blind');
-    expect(await resolveAll({ externalIds: ['fresh'] })).toMatchObject({ count: 1 });
     expect(usersOf('fresh')).toEqual([]);
     await release();
-    expect(await verdicts(['clients/blind', 'clients/mail', 'clients/fresh'])).toEqual([SYNCED, SYNCED, SYNCED]);
+    expect(await verdicts(['clients/old', 'clients/mail', 'providers/late'])).toEqual([SYNCED, SYNCED, SYNCED]);
+    expect(await verdicts(['clients/queued', 'clients/blind', 'clients/fresh'])).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]);
+    await link('blind');
+    expect(await resolveAll({ externalIds: ['fresh'] })).toMatchObject({ count: 1 });
+    await world.settle();
+    expect(await verdicts(['clients/blind', 'clients/fresh'])).toEqual([SYNCED, SYNCED]);
     for (const id of ['old', 'queued', 'blind', 'mail', 'fresh']) expect(usersOf(id)).toHaveLength(1);
-
-    // A client that no one resolves stays in review, even if the EHR sends it again.
-    await put('clients/queued');
-    await resolve('clients/queued', { action: 'retry' });
-    expect((await settled('clients/queued')).sync.error?.code).toBe('restored-unknown');
-    await link('queued');
-    expect([await verdict('clients/queued'), usersOf('queued')]).toEqual([SYNCED, [expect.anything()]]);
-    expect(await verdict('clients/fresh')).toEqual(SYNCED);
     await put('clients/new');
     expect(await verdict('clients/new')).toEqual(SYNCED);
   });
 
-  it('the hold stays when the setting is removed, until a release', async () => {
+  it('a client that no one resolves stays in review, whatever the EHR sends', async () => {
     const backup = await backUp(world.database.url);
-    await put('clients/blind');
+    for (const id of ['blind', 'named']) await put(`clients/${id}`);
     await restore(backup);
+    for (const id of ['blind', 'named']) await put(`clients/${id}`);
     await world.restart();
-    expect((await world.call<SendingResponse>('GET', '/v1/sending')).body).toMatchObject({
-      held: true,
-      heldBySetting: false,
-    });
-    await put('clients/blind');
-    expect(await verdict('clients/blind')).toEqual(UNKNOWN);
     await release();
     await put('clients/blind');
-    expect([await verdict('clients/blind'), usersOf('blind')]).toEqual([UNKNOWN, [expect.anything()]]);
+    await resolve('clients/blind', { action: 'retry' });
+    expect((await settled('clients/blind')).sync.error?.code).toBe('restored-unknown');
+    await put('clients/named', email('named'));
+    expect(await verdicts(['clients/blind', 'clients/named'])).toEqual([UNKNOWN, UNKNOWN]);
+    await link('blind');
+    expect([await verdict('clients/blind'), usersOf('blind')]).toEqual([SYNCED, [expect.anything()]]);
   });
 
-  it('a client that no worker has decided about by the release is not created', async () => {
+  it('the hold stays when the setting is removed, until a release', async () => {
+    const before = await sending({ held: true, reason: 'CASE-1' });
     const backup = await backUp(world.database.url);
-    await put('clients/blind');
+    await world.advance('1 min');
     await restore(backup);
+    const { since } = (await world.call<SendingResponse>('GET', '/v1/sending')).body;
+    expect(since).not.toEqual(before.since);
     await world.restart();
-    await begin('clients/blind');
-    await world.sql(
-      `UPDATE people SET state = 'pending', step = NULL, error_code = NULL, due_at = clock_timestamp() WHERE external_id = 'blind'`,
-    );
-    await release();
-    expect([await verdict('clients/blind'), usersOf('blind')]).toEqual([UNKNOWN, [expect.anything()]]);
+    expect((await world.call<SendingResponse>('GET', '/v1/sending')).body).toMatchObject({
+      ...{ held: true, heldBySetting: false, since, by: 'setting', reason: 'HOLD_SENDING' },
+    });
+    await put('clients/blind');
+    expect([(await get('clients/blind')).sync.state, usersOf('blind')]).toEqual(['pending', []]);
   });
 
   it('an old check, an old rejection and an old decision do not allow a create', async () => {
     for (const id of ['checked', 'rejected', 'ignored']) await begin(`clients/${id}`);
-    await world.sql(`UPDATE people SET checked_absent_at = clock_timestamp() WHERE external_id = 'checked'`);
+    await begin('clients/mail', email('mail'));
+    await world.sql(`UPDATE people SET checked_absent_at = clock_timestamp() WHERE external_id IN ('checked', 'mail')`);
     await world.sql(
       `UPDATE people SET fault = external_id, state = 'failed', step = NULL, due_at = NULL, error_code = external_id WHERE external_id IN ('rejected', 'ignored')`,
     );
     const backup = await backUp(world.database.url);
     for (const id of ['checked', 'rejected', 'ignored']) await put(`clients/${id}`);
+    await put('clients/mail', email('mail'));
     await restore(backup);
+    await world.restart();
+    await release();
     expect(await verdicts(['clients/checked', 'clients/rejected', 'clients/ignored'])).toEqual([
       UNKNOWN,
       UNKNOWN,
       UNKNOWN,
     ]);
+    expect(usersOf('mail')).toHaveLength(1);
   });
 
-  it('a client whose row starts after the release is not created again', async () => {
+  it('an unfinished import is cancelled, and says that its files are to be uploaded again', async () => {
     const found = Array.from({ length: 70 }, (_, at) => `m-${at},m-${at}@example.org,Pia,Ruiz,home`);
     const content = ['externalId,email,firstName,lastName,providers', ...found, 'blind,,Pia,Ruiz,home'].join('\n');
-    await prepared('', [{ name: 'clients.csv', type: 'text/csv', content }]);
+    const { id } = await prepared('', [{ name: 'clients.csv', type: 'text/csv', content }]);
     const backup = await backUp(world.database.url);
     await world.settle();
     await restore(backup);
-    // The provider lists of the linked clients wait for the release, so that no further row starts.
-    expect((await get('clients/blind')).sync.state).toBe('pending');
     await world.restart();
     await release();
-    expect([await verdict('clients/blind'), usersOf('blind')]).toEqual([UNKNOWN, [expect.anything()]]);
-    await put('clients/blind');
-    await link('blind');
-    expect([await verdict('clients/blind'), usersOf('blind')]).toEqual([SYNCED, [expect.anything()]]);
+    expect(await show(id)).toMatchObject({
+      state: 'cancelled',
+      error: { code: 'restored', message: expect.stringMatching(/Upload its files again.*platformUserId/) },
+    });
+    expect([await verdicts(['clients/blind']), usersOf('blind')]).toEqual([[UNKNOWN], [expect.anything()]]);
   });
 
   it('a deleted client may be on the platform, which an operator finds out', async () => {
@@ -156,6 +154,8 @@ describe('after the restore of a backup', () => {
     const backup = await backUp(world.database.url);
     await put('clients/gone');
     await restore(backup);
+    await world.restart();
+    await release();
     await remove('clients/gone');
     expect(await verdict('clients/gone')).toEqual(['needs-review', 'delete-unknown']);
   });
@@ -197,12 +197,14 @@ describe('without a restore', () => {
     expect(await verdict('clients/blind')).toEqual(SYNCED);
   });
 
-  it('a release after HOLD_SENDING lets clients without an email be created', async () => {
+  it('a release after HOLD_SENDING changes no one', async () => {
+    const content = 'externalId,firstName,lastName,providers\nrow,Pia,Ruiz,home';
     await world.restart({ HOLD_SENDING: 'true' });
     await put('clients/blind');
-    expect(await verdict('clients/blind')).toEqual(UNKNOWN);
+    const { id } = await prepared('', [{ name: 'clients.csv', type: 'text/csv', content }]);
     await world.restart();
     await release({});
-    expect(await verdict('clients/blind')).toEqual(SYNCED);
+    expect(await verdicts(['clients/blind', 'clients/row'])).toEqual([SYNCED, SYNCED]);
+    expect((await show(id)).state).toBe('completed');
   });
 });

@@ -110,16 +110,16 @@ describe('a start', () => {
     );
 
   test.each([
-    ['DATA_KEYS', DATA_KEYS, 'k1'],
-    ['FINGERPRINT_KEYS', FINGERPRINT_KEYS, 'f1'],
-    ['AUDIT_KEYS', AUDIT_KEYS, 'a1'],
+    ['DATA_KEYS', DATA_KEYS, 'k1', 'Add it after the first key.'],
+    ['FINGERPRINT_KEYS', FINGERPRINT_KEYS, 'f1', 'Set it to this key alone.'],
+    ['AUDIT_KEYS', AUDIT_KEYS, 'a1', 'Add it after the first key.'],
   ])(
     'is refused without a key of %s that stored data needs, or with another key of its id',
-    async (name, usual, id) => {
+    async (name, usual, id, remedy) => {
       await world.startAnother();
       const other = keyPair('x1', 77);
       expect(await refusalOf({ [name]: other })).toBe(
-        `${name} lacks the key ${id}, which stored data needs. Add it after the first key.`,
+        `${name} lacks the key ${id}, which stored data needs. ${remedy}`,
       );
       expect(await refusalOf({ [name]: keyPair(id, 78) })).toMatch(
         `The key ${id} in ${name} is not the key ${id} that stored data needs.`,

@@ -1,22 +1,21 @@
 import { type ImportFile, sumOfOutcomes } from '../../harness/service.js';
+import { Env } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
 import { ImportsRepository } from '../../src/imports/model/imports.repository.js';
 import { PlanRepository } from '../../src/imports/plan/plan.repository.js';
 import { ImportErasure } from '../../src/imports/run/import-erasure.js';
 import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import { OutcomesRepository } from '../../src/imports/run/outcomes.repository.js';
-import { RowStarter } from '../../src/imports/run/row-starter.js';
+import { RowApplier } from '../../src/imports/run/row-applier.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
-import type { TraceResponse } from '../../src/people/api/trace.dto.js';
-import { breakerOf } from '../../src/people/model/circuit-breaker.js';
-import { RECORDER_VARIANTS } from '../../src/platform/contract/wire-types.js';
+import { limitsOf } from '../../src/queue/work/limiter.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from '../support/bulk.js';
 import { useWorld } from '../world/use-world.js';
 import { importsIn } from './imports.js';
 import { openUpload } from './open-upload.js';
 
-const world = useWorld({ settings: { PLATFORM_PARTNER_DOMAIN: 'https://recorder.example.org' } });
-const { start, imported, prepared, planned, ended, mirrored, transition, show, rows, outcomes, makeCalls } =
+const world = useWorld();
+const { start, imported, prepared, planned, ended, mirrored, settled, transition, show, rows, outcomes } =
   importsIn(world);
 
 const providers = (...ids: string[]) => providersCsv(ids.map((id) => providerLine(id)));
@@ -27,8 +26,8 @@ const put = (path: string, body: object) => world.call('PUT', `/v1/${path}`, { b
 const remove = (path: string) => world.call('DELETE', `/v1/${path}`);
 const cleo = (lastName: string, list: string[]) => ({ firstName: 'Cleo', lastName, providers: list });
 
-/** The ids of started rows, in the order in which they started. */
-async function started(importId: string): Promise<string[]> {
+/** The ids of applied rows, in the order in which they were applied. */
+async function applied(importId: string): Promise<string[]> {
   const found = await world.sql<{ id: string }>(
     'SELECT external_id AS id FROM import_rows WHERE import_id = $1 AND started_at IS NOT NULL ORDER BY started_at, row_no',
     [importId],
@@ -36,93 +35,51 @@ async function started(importId: string): Promise<string[]> {
   return found.map(({ id }) => id);
 }
 
-/** Marks all providers, and the first clients that are due, as mirrored without a call. */
-async function finish(clientCount: number): Promise<void> {
-  await world.sql(
-    `UPDATE people SET state = 'synced', step = NULL, due_at = NULL, origin = 'created', platform_user_id = 'u-' || external_id
-     WHERE kind = 'provider' OR id IN (
-       SELECT id FROM people WHERE kind = 'client' AND due_at IS NOT NULL ORDER BY due_at, external_id LIMIT $1)`,
-    [clientCount],
-  );
-  await world.advance('1 ms');
-  await world.work.imports();
-}
-
-/** Adds unfinished clients: by default, as many as imports may have. */
-const occupy = (count = 60) =>
-  world.sql(
-    `INSERT INTO people (id, kind, external_id, profile, profile_hash, lane, stated_at, due_at)
-     SELECT gen_random_uuid(), 'client', 'busy-' || n, '', NULL, 'bulk', now() + interval '1 day', now() + interval '1 day'
-     FROM generate_series(1, $1) AS n`,
-    [count],
-  );
-
-/** A running import whose clients have not started, because others are unfinished. */
-async function waiting(...files: ImportFile[]): Promise<string> {
-  await imported('', [providers('p-1', 'p-2')]);
-  await occupy();
-  return (await prepared('', files)).id;
+/** A running import whose rows were not applied yet. */
+async function unapplied(...files: ImportFile[]): Promise<string> {
+  const { id } = await planned('dryRun=true', files);
+  expect((await transition(id, 'apply')).status).toBe(202);
+  return id;
 }
 
 describe('a running import', () => {
-  test('starts all providers, and at most 60 clients over all imports', async () => {
-    const { id } = await prepared('', [providers(...many(65, 'p')), clients(many(70, 'c'), ['p-1'])]);
-    expect(await started(id)).toEqual([...many(65, 'p'), ...many(60, 'c')]);
-    const { id: other } = await prepared('', [providers('p-new'), clients(['other-1', 'other-2'], ['p-new'])]);
-    expect(await started(other)).toEqual(['p-new']);
-
-    // More start once half of them are finished: of the import with the fewest rows left first.
-    await finish(29);
-    expect([(await started(id)).length, await started(other)]).toEqual([125, ['p-new']]);
-    await finish(1);
-    expect([(await started(id)).length, await started(other)]).toEqual([125, ['p-new', 'other-1', 'other-2']]);
-    await finish(2);
-    expect(await started(id)).toHaveLength(135);
-  });
-
-  test('starts providers, clients, deletions of clients and of providers in this order', async () => {
+  test('makes all rows desired at once: providers, clients, deletions of clients and of providers', async () => {
     await mirrored('', [providers('p-old', 'p-1'), clients(many(2, 'old'), ['p-old'])]);
-    const { id } = await planned('mode=snapshot', [clients(many(61, 'c'), ['p-new']), providers('p-1', 'p-new')]);
+    const { id } = await planned('mode=snapshot', [clients(many(501, 'c'), ['p-new']), providers('p-1', 'p-new')]);
     await transition(id, 'apply', ['deletes']);
+    const batches = jest.spyOn(world.get(RowApplier), 'apply');
     await world.work.imports();
-    const phases = async () => (await started(id)).map((one) => one.replace(/^c-.*/, 'c'));
-    expect(new Set(await phases())).toEqual(new Set(['p-new', 'c']));
-    await finish(60);
-    expect((await phases()).slice(-4)).toEqual(['c', 'old-1', 'old-2', 'p-old']);
+    const inFile = new Map((await rows(id)).map(({ row, externalId }) => [row, externalId]));
+    const inOrder = batches.mock.calls.map(([{ rowNos }]) => rowNos.map((rowNo) => inFile.get(rowNo)));
+    expect(inOrder).toEqual([['p-new'], many(500, 'c'), ['c-501'], ['old-1', 'old-2'], ['p-old']]);
+    expect(await world.sql('SELECT 1 FROM people WHERE import_id IS DISTINCT FROM $1 OR urgent', [id])).toHaveLength(1);
   });
 
-  test('does not count people who wait for a provider or for an operator', async () => {
-    const { id } = await prepared('', [providers('p-1'), clients(many(61, 'c'), ['p-1'])]);
-    await world.sql(`UPDATE people SET state = 'waiting', due_at = NULL WHERE kind = 'client' AND external_id < 'c-4'`);
-    await world.sql(
-      `UPDATE people SET state = 'needs-review', due_at = NULL WHERE kind = 'client' AND external_id >= 'c-4'`,
-    );
-    await world.work.imports();
-    expect(await started(id)).toHaveLength(62);
+  test('lets the good clients pass those that the platform refuses', async () => {
+    const [bad, good] = [many(60, 'bad'), many(100, 'good')];
+    for (const partnerUserId of bad) {
+      const match = { partnerUserId };
+      world.platform.injectFault({ operation: 'createClient', kind: 'status', status: 400, match, count: null });
+    }
+    const before = world.now().getTime();
+    const { id } = await prepared('', [providers('p-1'), clients([...bad, ...good], ['p-1'])]);
+    await world.settle();
+    expect(await show(id)).toMatchObject({ state: 'completed', counts: { created: 101, failed: 60 } });
+    // One call each, at the limit of calls: nobody waited for a refused one.
+    const { max, duration } = limitsOf(world.get(Env).USER_MANAGEMENT_CALLS_PER_MINUTE);
+    expect(world.now().getTime() - before).toBeLessThan(2 * (161 / max) * duration + 5_000);
   });
 
-  test('waits for the deletion of the client that has an email, even if it has not started', async () => {
+  test('waits for the deletion of the client that has an email', async () => {
     await imported('', [providers('p-1'), clientsCsv([clientLine('c-1', ['p-1'], 'one@mail.example')])]);
     const { id } = await planned('mode=snapshot', [
-      clientsCsv([
-        clientLine('c-new', ['p-1'], 'one@mail.example'),
-        ...['c-2', 'c-3'].map((one) => clientLine(one, ['p-1'])),
-      ]),
+      clientsCsv([clientLine('c-new', ['p-1'], 'one@mail.example'), clientLine('c-2', ['p-1'])]),
     ]);
-    await occupy(30);
     await transition(id, 'apply');
     await world.work.imports();
-    await makeCalls(1);
-    await world.work.imports();
-    expect((await rows(id)).map(({ externalId, outcome }) => [externalId, outcome])).toEqual([
-      ['c-new', 'pending'],
-      ['c-2', 'created'],
-      ['c-3', 'pending'],
-      ['c-1', 'pending'],
-    ]);
-    await world.sql(`DELETE FROM people WHERE external_id LIKE 'busy-%'`);
+    expect(await outcomes(id)).toEqual(['c-new', 'c-2', 'c-1'].map((one) => [one, 'pending', null]));
     await world.settle();
-    expect(await show(id)).toMatchObject({ state: 'completed', counts: { created: 3 }, deletes: { deleted: 1 } });
+    expect(await show(id)).toMatchObject({ state: 'completed', counts: { created: 2 }, deletes: { deleted: 1 } });
   });
 
   test('accepts clients whose provider is in an earlier upload that will be planned and applied', async () => {
@@ -132,7 +89,7 @@ describe('a running import', () => {
     const lines = ['p-9', 'p-tried', 'p-listed'].map((provider, at) => clientLine(`c-${at}`, [provider]));
     const id = await start('', [clientsCsv(lines)]);
     await world.work.imports();
-    expect([await started(earlier), await started(id)]).toEqual([['p-9'], ['c-0']]);
+    expect([await applied(earlier), await applied(id)]).toEqual([['p-9'], ['c-0']]);
     expect(await outcomes(id)).toEqual([
       ['c-0', 'pending', null],
       ['c-1', 'rejected', 'unknown-provider'],
@@ -140,7 +97,7 @@ describe('a running import', () => {
     ]);
   });
 
-  test('skips clients whose provider was in an earlier upload that did not start', async () => {
+  test('skips clients whose provider was in an earlier upload that was not applied', async () => {
     const earlier = await start('', [providers('p-9')]);
     const id = await start('', [clients(['c-1'], ['p-9'])]);
     await transition(earlier, 'cancel');
@@ -148,20 +105,11 @@ describe('a running import', () => {
     expect(await outcomes(id)).toEqual([['c-1', 'skipped', 'provider-gone']]);
   });
 
-  test('starts clients whose provider a paused import has not started', async () => {
-    await mirrored('', [providers('p-1')]);
-    const { id: paused } = await planned('dryRun=true', [providers('p-9')]);
-    await transition(paused, 'apply');
-    await transition(paused, 'pause');
-    const { id } = await prepared('', [clients(['c-1'], ['p-9'])]);
-    expect([await started(paused), await started(id)]).toEqual([['p-9'], ['c-1']]);
-  });
-
   test('mirrors everyone and stores its totals, which equal the counted ones', async () => {
-    const { id } = await prepared('', [providers('p-1'), clients(many(62, 'c'), ['p-1'])]);
+    const { id } = await prepared('', [providers('p-1'), clients(many(20, 'c'), ['p-1'])]);
     await world.settle();
     const view = await show(id);
-    expect(view).toMatchObject({ state: 'completed', counts: { total: 63, created: 63 }, etaSeconds: null });
+    expect(view).toMatchObject({ state: 'completed', counts: { total: 21, created: 21 }, etaSeconds: null });
     expect(world.platform.arrivals()).toBe(view.calls.made);
     const record = await world.get(ImportsRepository).find(id);
     const counted = record && (await world.get(OutcomesRepository).totals({ ...record, totals: null }));
@@ -170,103 +118,87 @@ describe('a running import', () => {
 });
 
 describe('pause', () => {
-  test('starts no one, while started people finish; resume starts the others', async () => {
-    const { id } = await prepared('', [providers('p-1'), clients(many(61, 'c'), ['p-1'])]);
+  test('stops the calls for people of the import, until it resumes', async () => {
+    const { id } = await prepared('', [providers('p-1'), clients(many(3, 'c'), ['p-1'])]);
     expect((await transition(id, 'pause')).body).toMatchObject({ state: 'paused', etaUnknown: 'paused' });
-    await finish(60);
-    expect(await show(id)).toMatchObject({ state: 'paused', counts: { created: 61, pending: 1 } });
+    await put('providers/p-2', { email: 'p-2@mail.example', firstName: 'Pia', lastName: 'Two' });
+    await world.settle();
+    expect((await person('providers', 'p-2')).body.sync.state).toBe('synced');
+    expect(await show(id)).toMatchObject({ state: 'paused', counts: { pending: 4 } });
     expect((await transition(id, 'resume')).body.state).toBe('running');
-    await world.work.imports();
-    expect((await started(id)).at(-1)).toBe('c-61');
-    await finish(1);
-    expect(await show(id)).toMatchObject({ state: 'completed', counts: { created: 62 } });
+    await world.settle();
+    expect(await show(id)).toMatchObject({ state: 'completed', counts: { created: 4 } });
     expect((await transition(id, 'pause')).status).toBe(409);
+  });
+
+  test('keeps rows from being applied', async () => {
+    const id = await unapplied(providers('p-1'));
+    await transition(id, 'pause');
+    await world.settle();
+    expect([(await person('providers', 'p-1')).status, await outcomes(id)]).toEqual([404, [['p-1', 'pending', null]]]);
+    await transition(id, 'resume');
+    await settled(id);
+    expect((await person('providers', 'p-1')).body.sync.state).toBe('synced');
+  });
+
+  test('does not stop a person whom the EHR or another import has stated since, nor their providers', async () => {
+    const { id } = await prepared('', [providers('p-1', 'p-2', 'p-3'), clients(['c-1'], ['p-1'])]);
+    await transition(id, 'pause');
+    await put('clients/c-1', cleo('Now', ['p-1']));
+    const { id: other } = await prepared('', [clients(['c-2'], ['p-2'])]);
+    await world.settle();
+    const states = ['p-1', 'p-2', 'p-3'].map(async (one) => (await person('providers', one)).body.sync.state);
+    expect(await Promise.all(states)).toEqual(['synced', 'synced', 'pending']);
+    expect((await person('clients', 'c-1')).body.sync.state).toBe('synced');
+    expect((await show(other)).state).toBe('completed');
   });
 });
 
 describe('cancel', () => {
-  test('skips rows that have not started, while started people finish', async () => {
-    const { id } = await prepared('', [providers('p-1'), clients(many(62, 'c'), ['p-1'])]);
+  test('skips rows that were not applied', async () => {
+    const id = await unapplied(providers('p-1'), clients(['c-1'], ['p-1']));
+    expect((await transition(id, 'cancel')).status).toBe(200);
+    await world.settle();
+    expect(await show(id)).toMatchObject({ state: 'cancelled', counts: { skipped: 2 } });
+    expect(await rows(id, 'code=cancelled')).toMatchObject([{ externalId: 'p-1' }, { externalId: 'c-1' }]);
+    expect(await world.sql('SELECT 1 FROM people')).toEqual([]);
+  });
+
+  test('lets people finish whose rows were applied', async () => {
+    const { id } = await prepared('', [providers('p-1'), clients(['c-1'], ['p-1'])]);
     expect((await transition(id, 'cancel')).status).toBe(200);
     await world.work.imports();
-    expect(await show(id)).toMatchObject({ finishedAt: null, counts: { pending: 61, skipped: 2 } });
-    await finish(60);
+    expect(await show(id)).toMatchObject({ finishedAt: null, counts: { pending: 2 } });
+    await world.settle();
     const view = await show(id);
-    expect([view.state, view.counts.created, sumOfOutcomes(view)]).toEqual(['cancelled', 61, 63]);
-    expect(await rows(id, 'code=cancelled')).toMatchObject([{ externalId: 'c-61' }, { externalId: 'c-62' }]);
-    expect(await world.sql(`SELECT 1 FROM people WHERE external_id = 'c-61'`)).toEqual([]);
+    expect([view.state, view.counts.created, sumOfOutcomes(view)]).toEqual(['cancelled', 2, 2]);
   });
 });
 
-describe('a row that has not started', () => {
+describe('a row that was not applied', () => {
   const file = clientsCsv([clientLine('c-1', ['p-1'], 'one@mail.example')]);
+  beforeEach(() => imported('', [providers('p-1', 'p-2')]));
 
-  test('is shown as pending', async () => {
-    await waiting(file);
-    expect((await person('clients', 'c-1')).body).toMatchObject({
-      ...{ externalId: 'c-1', email: 'one@mail.example', lastName: 'c-1', providers: ['p-1'] },
-      sync: { state: 'pending', error: { code: 'waits-in-import' } },
-    });
-    for (const query of [{ email: 'ONE@mail.example' }, { externalId: 'c-1' }]) {
-      const { body } = await world.call<{ items: PersonResponse[] }>('POST', '/v1/people/search', { body: query });
-      expect(body.items.map(({ externalId, sync }) => [externalId, sync.state])).toEqual([['c-1', 'pending']]);
-    }
-    const { body: trace } = await world.call<TraceResponse>('POST', '/v1/people/trace', {
-      body: { kind: 'client', externalId: 'c-1' },
-    });
-    expect(trace).toMatchObject({ nextStep: { what: 'none' }, history: [] });
+  test('has no person yet', async () => {
+    await unapplied(file);
+    expect((await person('clients', 'c-1')).status).toBe(404);
+    const query = { email: 'one@mail.example' };
+    const { body } = await world.call<{ items: PersonResponse[] }>('POST', '/v1/people/search', { body: query });
+    expect(body.items).toEqual([]);
   });
 
-  test('is shown as pending although its person was deleted before the upload', async () => {
-    await imported('', [providers('p-1'), clients(['c-1'], ['p-1'])]);
-    await world.call('DELETE', '/v1/clients/c-1', { wait: 60 });
-    expect((await person('clients', 'c-1')).body.sync.state).toBe('deleted');
-    await occupy();
-    await prepared('', [file]);
-    expect((await person('clients', 'c-1')).body).toMatchObject({ lastName: 'c-1', sync: { state: 'pending' } });
-  });
-
-  test('refuses sessions and recordings with client-not-mirrored', async () => {
-    await waiting(file);
-    const named = { provider: 'p-1', client: 'c-1' };
-    const requests = {
-      sessions: { ...named, noteTemplateIds: ['t-1'], input: { text: { text: 'A note.' } } },
-      'recorder/launches': { ...named, variant: RECORDER_VARIANTS[0] },
-    };
-    for (const [path, body] of Object.entries(requests)) {
-      const answer = await world.call<{ type: string }>('POST', `/v1/${path}`, { body });
-      expect([path, answer.status, answer.body.type]).toEqual([
-        path,
-        409,
-        'urn:notebridge:problem:client-not-mirrored',
-      ]);
-    }
-  });
-
-  test('starts before a PUT, which wins', async () => {
-    const id = await waiting(file);
+  test('loses against a PUT', async () => {
+    const id = await unapplied(file);
     const { status, body } = await put('clients/c-1', cleo('Now', ['p-2']));
-    expect([status, body.lastName, body.providers, await started(id)]).toEqual([202, 'Now', ['p-2'], ['c-1']]);
+    expect([status, body.lastName, body.providers]).toEqual([202, 'Now', ['p-2']]);
     await world.settle();
     expect((await person('clients', 'c-1')).body).toMatchObject({ lastName: 'Now', sync: { state: 'synced' } });
-    expect(await outcomes(id)).toEqual([['c-1', 'created', null]]);
-  });
-
-  test('starts before a new list, a rename and a resolve', async () => {
-    const id = await waiting(clients(['c-1', 'c-2', 'c-3'], ['p-1']));
-    expect((await put('clients/c-1/providers', { providers: ['p-2'] })).body.providers).toEqual(['p-2']);
-    const renamed = await world.call('POST', '/v1/clients/c-2/rename', { body: { externalId: 'c-9' } });
-    expect([renamed.status, renamed.body.externalId]).toEqual([200, 'c-9']);
-    const resolved = await world.call('POST', '/v1/clients/c-3/resolve', {
-      body: { action: 'retry' },
-    });
-    expect([resolved.status, resolved.body.externalId]).toEqual([200, 'c-3']);
-    expect(await started(id)).toEqual(['c-1', 'c-2', 'c-3']);
+    expect(await outcomes(id)).toEqual([['c-1', 'skipped', 'changed-since-read']]);
   });
 
   test('is skipped and erased by a DELETE', async () => {
-    const id = await waiting(file);
-    expect((await remove('clients/c-1')).status).toBe(200);
+    const id = await unapplied(file);
+    expect((await remove('clients/c-1')).status).toBe(404);
     expect(await outcomes(id)).toEqual([['c-1', 'skipped', 'erased']]);
     expect(
       await world.sql(
@@ -277,14 +209,6 @@ describe('a row that has not started', () => {
     await world.settle();
     expect(world.platform.usersOf('c-1')).toEqual([]);
     expect(await show(id)).toMatchObject({ state: 'completed' });
-  });
-
-  test('starts if its provider is named by a PUT', async () => {
-    await mirrored('', [providers('p-1')]);
-    const { id } = await planned('dryRun=true', [providers('p-9')]);
-    await transition(id, 'apply');
-    expect((await put('clients/c-1', cleo('One', ['p-9']))).body.providers).toEqual(['p-9']);
-    expect(await started(id)).toEqual(['p-9']);
   });
 });
 
@@ -334,7 +258,7 @@ describe('a DELETE of an unknown id', () => {
     await remove('clients/c-1');
     await end(clients(['c-2'], ['p-1']).content as string);
     const { id } = await prepared('', [clients(['c-1'], ['p-1'])]);
-    expect(await started(id)).toEqual(['c-1']);
+    expect(await applied(id)).toEqual(['c-1']);
   });
 });
 
@@ -342,7 +266,6 @@ describe('the later of two imports', () => {
   /** Two plans, the second one uploaded later; neither was applied. */
   async function plans(first: string[], second: string[], mode = 'upsert') {
     await mirrored('', [providers('p-1', 'p-2'), clients(['known'], ['p-1'])]);
-    await occupy();
     const earlier = await planned('dryRun=true', [clientsCsv(first)]);
     const later = await planned(`dryRun=true&mode=${mode}`, [clientsCsv(second)]);
     return { earlier: earlier.id, later: later.id };
@@ -358,6 +281,7 @@ describe('the later of two imports', () => {
       [clientLine('c-1', ['p-2']), clientLine('known', ['p-1']), 'c-2,no mail,Cleo,c-2,p-1'],
     );
     for (const one of order) await transition(ids[one], 'apply');
+    await world.work.imports();
     // A rejected row says nothing.
     expect(await codes(ids.earlier)).toEqual([
       ['c-1', 'changed-since-read'],
@@ -377,6 +301,7 @@ describe('the later of two imports', () => {
       'snapshot',
     );
     for (const one of order) expect((await transition(ids[one], 'apply')).status).toBe(202);
+    await world.work.imports();
     expect(await codes(ids.earlier)).toEqual([
       ['c-1', 'changed-since-read'],
       ['c-2', 'changed-since-read'],
@@ -387,10 +312,11 @@ describe('the later of two imports', () => {
   test('takes no one from the earlier one while a row of its snapshot is unclear', async () => {
     const ids = await plans([clientLine('c-1', ['p-1'])], [',,A,B,p-1', clientLine('known', ['p-1'])], 'snapshot');
     for (const one of ['earlier', 'later'] as const) await transition(ids[one], 'apply');
+    await world.work.imports();
     expect(await codes(ids.earlier)).toEqual([['c-1', null]]);
   });
 
-  test('is applied to people that the earlier one has started', async () => {
+  test('is applied to people of the earlier one', async () => {
     await mirrored('', [providers('p-1', 'p-2')]);
     const earlier = await planned('dryRun=true', [clients(['c-1'], ['p-1'])]);
     const later = await planned('dryRun=true', [clients(['c-1'], ['p-2'])]);
@@ -423,7 +349,7 @@ describe('people that a snapshot deletes', () => {
       ['deleting', '', '', null],
     ]);
     const kept = `SELECT 1 FROM people WHERE NOT wanted AND (profile IS NOT NULL OR email_fingerprint IS NOT NULL
-      OR applied_profile IS NOT NULL OR attempt_profile IS NOT NULL)`;
+      OR applied_profile IS NOT NULL OR unsettled_profile IS NOT NULL)`;
     expect(await world.sql(kept)).toEqual([]);
   });
 });
@@ -481,16 +407,17 @@ describe('an import that meets a fault', () => {
     expect((await show(good)).state).toBe('completed');
   });
 
-  test('fails if rows cannot be started, while started people finish', async () => {
-    const { id } = await prepared('', [providers('p-1'), clients(many(61, 'c'), ['p-1'])]);
-    jest.spyOn(world.get(RowStarter), 'start').mockImplementationOnce(async () => broken());
-    await finish(60);
-    const view = await show(id);
-    expect(view).toMatchObject({
-      state: 'failed',
-      error: { code: 'start-failed' },
-      counts: { created: 61, skipped: 1 },
-    });
+  test('fails only the row whose application throws, until a retry', async () => {
+    const id = await unapplied(providers('p-1'), clients(many(3, 'c'), ['p-1']));
+    const [kept] = await world.sql<{ profile: Buffer }>(`SELECT profile FROM import_rows WHERE external_id = 'c-2'`);
+    const store = (profile: unknown) =>
+      world.sql(`UPDATE import_rows SET profile = $1 WHERE external_id = 'c-2'`, [profile]);
+    await store(Buffer.from('damaged'));
+    await world.settle();
+    expect(await show(id)).toMatchObject({ state: 'completed', counts: { created: 3, failed: 1 } });
+    expect((await outcomes(id))[2]).toEqual(['c-2', 'failed', 'start-failed']);
+    await store(kept?.profile);
+    expect((await ended(id, 'retry')).counts).toMatchObject({ created: 4, failed: 0 });
   });
 
   test('is retried while the database is unavailable, without counting as a crash', async () => {
@@ -536,50 +463,26 @@ describe('the estimated end of an import', () => {
     return { etaSeconds, etaMinSeconds, etaUnknown, remaining: calls.remaining };
   };
 
-  test('follows the pace of the last minutes', async () => {
-    const { id } = await prepared('', [providers('p-1'), clients(many(12, 'c'), ['p-1'])]);
-    expect(await shown(id)).toMatchObject({ etaSeconds: null, etaUnknown: 'no-pace' });
-    await makeCalls(6);
-    await world.advance('2 min');
-    const { etaSeconds, remaining, etaUnknown } = await shown(id);
-    // Six calls in two minutes.
-    expect(etaUnknown).toBeNull();
-    expect(etaSeconds).toBeGreaterThanOrEqual((remaining.max / 6) * 119);
-    expect(etaSeconds).toBeLessThanOrEqual((remaining.max / 6) * 125);
+  test('follows the limit of calls', async () => {
+    const file = [providers('p-1'), clients(many(12, 'c'), ['p-1'])];
+    const { max, duration } = limitsOf(world.get(Env).USER_MANAGEMENT_CALLS_PER_MINUTE);
+    const { id: later } = await planned('dryRun=true', file);
+    const { id } = await prepared('', file);
+    for (const one of [later, id]) {
+      const { etaSeconds, remaining, etaUnknown } = await shown(one);
+      expect([etaSeconds, etaUnknown]).toEqual([Math.ceil((remaining.max * duration) / max / 1_000), null]);
+    }
   });
 
-  test('ignores the pace before the import began, when there was perhaps nothing to send', async () => {
-    await prepared('', [providers('p-1')]);
-    await world.settle();
-    await world.advance('2 min');
-    const { id } = await prepared('', [clients(many(40, 'c'), ['p-1'])]);
-    await makeCalls(20);
-    await world.advance('20 s');
-    const { etaSeconds, remaining } = await shown(id);
-    expect(etaSeconds).toBeGreaterThanOrEqual(remaining.max - 1);
-    expect(etaSeconds).toBeLessThanOrEqual(remaining.max * 1.5);
-  });
-
-  test('is unknown while a breaker is open, or no worker runs', async () => {
+  test('is unknown while calls pause, or no worker runs', async () => {
     const { id } = await prepared('', [providers('p-1')]);
-    await makeCalls(1);
-    expect((await shown(id)).etaUnknown).toBeNull();
-    const block = {
-      code: 'platform-unauthorized',
-      status: null,
-      failures: 1,
-      since: 0,
-      until: 0,
-      probe: null,
-      person: null,
-    };
+    await world.work.jobs();
     await world.sql(
-      `INSERT INTO circuit_breakers (operation, state) VALUES ('createClient', $1)
-      ON CONFLICT (operation) DO UPDATE SET state = excluded.state`,
-      [{ ...breakerOf({}, 'createClient'), block }],
+      `UPDATE platform_pauses SET paused_until = now() + interval '1 minute', reason = 'unauthorized', failing_since = now()
+       WHERE key = 'user-management'`,
     );
     expect(await shown(id)).toMatchObject({ etaSeconds: null, etaUnknown: 'platform-unauthorized' });
-    await world.sql('DELETE FROM circuit_breakers');
+    await world.sql('UPDATE platform_pauses SET paused_until = NULL, reason = NULL, failing_since = NULL');
     await world.sql(`UPDATE workers SET alive_until = alive_until - interval '1 minute'`);
     expect(await shown(id)).toMatchObject({ etaSeconds: null, etaUnknown: 'no-worker' });
   });
