@@ -12,9 +12,12 @@ const EVENTS = 100;
 /** Sorts before every id. */
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
-/** SQL condition: a provider of client `p` is not assignable yet (`assignableUser`). */
+/**
+ * SQL condition: a provider of client `p` is not assignable yet (`assignableUser`). OFFSET 0 makes PostgreSQL look at the
+ * providers of each client, instead of at all people once.
+ */
 const LACKS_PROVIDER = `EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
-  WHERE cp.client_id = p.id AND (q.platform_user_id IS NULL OR NOT q.wanted OR q.unsettled_call IS NOT NULL))`;
+  WHERE cp.client_id = p.id AND (q.platform_user_id IS NULL OR NOT q.wanted OR q.unsettled_call IS NOT NULL) OFFSET 0)`;
 
 interface Event {
   id: bigint;

@@ -25,7 +25,9 @@ export class CallLog {
   /** The calls of the last minute, by the database's clock. */
   async inLastMinute(): Promise<number> {
     const [row] = await this.prisma.$queryRawUnsafe<[{ calls: number }]>(
-      `SELECT count(*)::int AS calls FROM platform_calls WHERE at > now() - interval '1 minute' AND ${IS_SENT}`,
+      // A minute has at most 300 calls. The order makes PostgreSQL use the index, even with statistics of an empty table.
+      `SELECT count(*)::int AS calls FROM (SELECT outcome FROM platform_calls WHERE at > now() - interval '1 minute'
+         ORDER BY at LIMIT 1000) AS latest WHERE ${IS_SENT}`,
     );
     return row.calls;
   }
