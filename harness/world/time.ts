@@ -58,7 +58,7 @@ export class WorldClock extends Clock {
   }
 }
 
-/** Randomness that restarts for each test, so that jitter and pacing are the same in each run. */
+/** Randomness that restarts for each test, so that jitter is the same in each run. */
 export class WorldRandom extends Random {
   private seeded = new SeededRandom(SEED);
 

@@ -20,7 +20,7 @@ const BEAT_MS = 2_000;
 /** Milliseconds that pass before each request and each round of work, so that cause and effect differ in time. */
 const STEP_MS = 1;
 
-/** Longest pause, in milliseconds, that `settle` waits out: debounces and the pacing of calls. */
+/** Longest pause, in milliseconds, that `settle` waits out: debounces and the limiter of calls. */
 const SHORT_MS = 500;
 
 /** Rounds after which `settle` gives up. */

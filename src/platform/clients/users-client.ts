@@ -9,7 +9,7 @@ interface Person {
 }
 
 /**
- * User management. Each call needs a permit of the rate limiter, because the platform limits the calls per minute. All
+ * User management. The limiter of the queue of people keeps its calls within the limit of a minute. All
  * methods throw {@link PlatformError}. The outcome of a create with an unreadable answer is unknown.
  */
 @Injectable()
