@@ -1,19 +1,31 @@
 import type { Verdict } from '../../platform/pauses/pause-rule.js';
 import type { SentCall } from './apply-answer.js';
-import { answered, at, check, created, failed, found, marked, NOW, ok, SETTLED, sent } from './calls.spec-support.js';
+import {
+  answered,
+  at,
+  check,
+  create,
+  created,
+  failed,
+  found,
+  list,
+  marked,
+  mirrored,
+  NOW,
+  ok,
+  remove,
+  SETTLED,
+  sent,
+  unmapped,
+} from './calls.spec-support.js';
 import { newcomer } from './newcomer.spec-support.js';
 import type { Person, Refusal } from './person.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-const unmapped: Person = { ...newcomer('client'), email: 'a1' };
-const mirrored: Person = { ...unmapped, platformUserId: 'u9', origin: 'created', appliedProviders: ['u1'] };
 const leaving: Person = { ...mirrored, wanted: false };
 const wanted = check('wanted');
-const create = sent('createClient', { providerUserIds: ['u1'] });
-const list = sent('setClientProviders', { providerUserIds: ['u1', 'u2'] });
-const remove = sent('deleteUser');
 
 /** Each operation with a person that it is called for. */
 const CALLS: [string, Person, SentCall][] = [

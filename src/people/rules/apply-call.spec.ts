@@ -3,24 +3,23 @@ import {
   answered,
   at,
   check,
+  create,
   created,
   ENDED,
   failed,
   found,
+  list,
   marked,
+  mirrored,
   NOW,
   ok,
+  remove,
   SETTLED,
   sent,
+  unmapped,
 } from './calls.spec-support.js';
 import { newcomer } from './newcomer.spec-support.js';
 import { assignableUser, type Operation, type Person } from './person.js';
-
-const unmapped: Person = { ...newcomer('client'), email: 'a1' };
-const mirrored: Person = { ...unmapped, platformUserId: 'u9', origin: 'created', appliedProviders: ['u1'] };
-const create = sent('createClient', { providerUserIds: ['u1'] });
-const list = sent('setClientProviders', { providerUserIds: ['u1', 'u2'] });
-const remove = sent('deleteUser');
 
 describe('before a call is sent', () => {
   test('it is recorded with its time', () => {

@@ -1,5 +1,6 @@
 import type { Verdict } from '../../platform/pauses/pause-rule.js';
 import { type Answer, type AnswerFacts, applyAnswer, applyCall, type Result, type SentCall } from './apply-answer.js';
+import { newcomer } from './newcomer.spec-support.js';
 import type { Operation, Person } from './person.js';
 
 export const NOW = new Date('2026-11-21T05:00:00Z');
@@ -14,6 +15,10 @@ export const SETTLED = at(71_000);
 
 export const FACTS: AnswerFacts = { now: NOW, limitedUntil: null, succeededAt: null, fraction: 0.5 };
 
+/** A client with the email `a1`, and the same one with its user. */
+export const unmapped: Person = { ...newcomer('client'), email: 'a1' };
+export const mirrored: Person = { ...unmapped, platformUserId: 'u9', origin: 'created', appliedProviders: ['u1'] };
+
 /** A call for a person with the email `a1`. */
 export function sent(operation: Operation, more: Partial<SentCall> = {}): SentCall {
   const hasEmail = ['createProvider', 'createClient'].includes(operation) || more.subject !== undefined;
@@ -23,6 +28,10 @@ export function sent(operation: Operation, more: Partial<SentCall> = {}): SentCa
 
 export const check = (subject: SentCall['subject'], more: Partial<SentCall> = {}): SentCall =>
   sent('checkUser', { subject, ...more });
+
+export const create = sent('createClient', { providerUserIds: ['u1'] });
+export const list = sent('setClientProviders', { providerUserIds: ['u1', 'u2'] });
+export const remove = sent('deleteUser');
 
 /** A person as it is after a call was marked. */
 export const marked = (person: Person, call: SentCall, now = NOW): Person => applyCall(person, call, SETTLED, now);

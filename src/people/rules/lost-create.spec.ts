@@ -3,22 +3,21 @@ import {
   answered,
   at,
   check,
+  create,
   created,
   FACTS,
   failed,
   found,
   marked,
+  mirrored,
   NOW,
   ok,
   SETTLED,
   sent,
+  unmapped,
 } from './calls.spec-support.js';
-import { newcomer } from './newcomer.spec-support.js';
 import type { Person } from './person.js';
 
-const unmapped: Person = { ...newcomer('client'), email: 'a1' };
-const mirrored: Person = { ...unmapped, platformUserId: 'u9', origin: 'created', appliedProviders: ['u1'] };
-const create = sent('createClient', { providerUserIds: ['u1'] });
 const lookup = check('attempted', { id: '2' });
 const lost = answered(unmapped, create, failed('lost'));
 
