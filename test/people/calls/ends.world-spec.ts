@@ -1,11 +1,15 @@
 import { CallsRepository } from '../../../src/people/store/calls.repository.js';
 import { WORDS } from '../../../src/words/words.js';
+import { importsIn } from '../../imports/imports.js';
+import { many, providerLine, providersCsv } from '../../support/bulk.js';
 import { useWorld } from '../../world/use-world.js';
 import { peopleOf } from '../mirroring.js';
 
 const world = useWorld();
 const { begin, beginRemoval, put, remove, get, resolve, settled, verdict, verdicts, verdictOf, callsDuring } =
   peopleOf(world);
+
+const { start } = importsIn(world);
 
 const SYNCED = ['synced', null];
 const passing = async (span: '16 s' | '2 min' | '61 min') => {
@@ -42,6 +46,18 @@ describe('a person whose data cannot be decrypted', () => {
     await world.sql(`UPDATE people SET profile = 'x' WHERE external_id = 'bad'`);
     expect(verdictOf(await remove('providers/bad'))).toEqual(['deleted', null]);
   });
+});
+
+test('people of an import pass the one whose data cannot be decrypted', async () => {
+  const hold = (held: boolean) => world.call('PUT', '/v1/sending', { body: { held, reason: 'CASE-1' } });
+  await hold(true);
+  const ids = ['bad', ...many(20)];
+  await start('kind=providers', [providersCsv(ids.map((id) => providerLine(id)))]);
+  await world.settle();
+  await world.sql(`UPDATE people SET profile = 'x' WHERE external_id = 'bad'`);
+  await hold(false);
+  await world.settle();
+  expect(await verdicts(many(20).map((id) => `providers/${id}`))).toEqual(many(20).map(() => SYNCED));
 });
 
 describe('a person whose work throws', () => {
