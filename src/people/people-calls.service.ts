@@ -4,7 +4,6 @@ import { errorTrace } from '../errors/error-trace.js';
 import { UsersClient } from '../platform/clients/users-client.js';
 import { Contract } from '../platform/contract/contract.js';
 import { PlatformError } from '../platform/contract/platform-errors.js';
-import { type CallOptions, CONNECT_TIMEOUT_MS } from '../platform/http/platform-http.js';
 import type { SentCall } from './rules/apply-answer.js';
 import type { CallResult } from './rules/call-result.js';
 import { type Profile, ProfileSeal } from './rules/profile.js';
@@ -56,7 +55,7 @@ export class PeopleCalls {
   async perform(taken: TakenCall, profile: Profile): Promise<CallResult> {
     const started = this.clock.monotonicMs();
     try {
-      const answered = await this.call(taken, profile, { connectWithinMs: CONNECT_TIMEOUT_MS });
+      const answered = await this.call(taken, profile);
       const durationMs = this.clock.monotonicMs() - started;
       return { ...answered, kind: 'ok', status: 200, durationMs, reason: null };
     } catch (error) {
@@ -67,31 +66,30 @@ export class PeopleCalls {
   private async call(
     { row, call }: TakenCall,
     { email, firstName, lastName }: Profile,
-    options: CallOptions,
   ): Promise<Pick<CallResult, 'said' | 'inviteUrl'>> {
     const { externalId: partnerUserId, platformUserId } = row;
     const { operation, providerUserIds = [] }: SentCall = call;
     switch (operation) {
       case 'checkUser': {
-        const userId = await this.users.checkUser({ email: email ?? RESERVED_EMAIL }, options);
+        const userId = await this.users.checkUser({ email: email ?? RESERVED_EMAIL });
         return { said: userId === undefined ? { kind: 'absent' } : { kind: 'exists', userId } };
       }
       case 'createProvider': {
         const provider = { email: email ?? '', firstName, lastName, partnerUserId };
-        const { userId, inviteUrl } = await this.users.createProvider(provider, options);
+        const { userId, inviteUrl } = await this.users.createProvider(provider);
         return { said: { kind: 'created', userId }, inviteUrl };
       }
       case 'createClient': {
         const [therapistUserId = ''] = providerUserIds;
         const client = { firstName, lastName, therapistUserId, partnerUserId, ...(email !== null && { email }) };
-        const { userId } = await this.users.createClient(client, options);
+        const { userId } = await this.users.createClient(client);
         return { said: { kind: 'created', userId } };
       }
       case 'setClientProviders':
-        await this.users.setClientProviders(platformUserId ?? '', providerUserIds, options);
+        await this.users.setClientProviders(platformUserId ?? '', providerUserIds);
         return { said: { kind: 'applied' } };
       case 'deleteUser':
-        await this.users.deleteUser(platformUserId ?? '', options);
+        await this.users.deleteUser(platformUserId ?? '');
         return { said: { kind: 'deleted' } };
     }
   }

@@ -23,7 +23,6 @@ import { MergedClientsRepository } from './store/merged-clients.repository.js';
 import { PeopleRepository } from './store/people.repository.js';
 import { PlatformUsersRepository } from './store/platform-users.repository.js';
 import { ResolvedPartiesRepository } from './store/resolved-parties.js';
-import { UnknownDeletions } from './store/unknown-deletions.js';
 
 const shared = [
   PeopleCalls,
@@ -40,7 +39,6 @@ const shared = [
   FormerIdsRepository,
   PeopleRepository,
   PlatformUsersRepository,
-  UnknownDeletions,
 ];
 
 /** Providers and clients: the desired state of the EHR, the known state of the platform, and the steps between them. */

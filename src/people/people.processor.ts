@@ -38,11 +38,8 @@ export class PeopleProcessor extends Host implements OnModuleInit {
 
   onModuleInit(): void {
     const { concurrency } = this.bounds;
-    this.feeder.feed({
-      queue: this.queue,
-      concurrency,
-      due: async () => (this.calls.isConfigured ? this.due.round() : []),
-    });
+    const due = async () => (this.calls.isConfigured ? this.due.round() : []);
+    this.feeder.feed({ queue: this.queue, concurrency, due });
   }
 
   protected async work(id: string): Promise<boolean> {
@@ -53,7 +50,7 @@ export class PeopleProcessor extends Host implements OnModuleInit {
     const profile = await this.calls.open(taken);
     const isLate = this.clock.monotonicMs() - takenMs > LEAVES_WITHIN_MS;
     const result = profile && !isLate ? await this.calls.perform(taken, profile) : profile ? NOT_SENT : UNREADABLE;
-    return this.stored(() => this.rows.settle(taken, result));
+    return retryUntilStored(() => this.rows.settle(taken, result), this.clock);
   }
 
   protected async postpone(id: string): Promise<void> {
@@ -66,13 +63,8 @@ export class PeopleProcessor extends Host implements OnModuleInit {
     try {
       return await this.rows.take(id, callId);
     } catch (error) {
-      await this.stored(() => this.rows.close(id, callId));
+      await retryUntilStored(() => this.rows.close(id, callId), this.clock);
       throw error;
     }
-  }
-
-  /** Repeats until stored: at most two minutes while the database refuses it, without end while it is away. */
-  private stored<T>(work: () => Promise<T>): Promise<T> {
-    return retryUntilStored(work, this.clock);
   }
 }

@@ -70,7 +70,7 @@ test('neither retention nor a deletion removes data of a held client until the r
   expect(feed.length).toBeLessThan((before.events ?? []).length);
 
   const deleted = await world.call('DELETE', PATH, { wait: 60 });
-  const sync = { state: 'deleting', error: { code: 'legal-hold' } };
+  const sync = { state: 'deleting', error: { code: 'legal-hold' }, notPushable: [] };
   const shown = { email: null, firstName: '', lastName: '', sync, legalHold: { since: expect.any(String) } };
   expect(deleted).toMatchObject({ status: 202, body: shown });
   await pass(400);

@@ -1,3 +1,5 @@
+import type { Page } from '../../src/http/request/page.js';
+import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { importsIn } from '../imports/imports.js';
 import { clientLine, clientsCsv, providerLine, providersCsv } from '../support/bulk.js';
 import { identitiesIn } from '../support/renamed-people.js';
@@ -69,6 +71,16 @@ describe('a rename', () => {
     ];
     expect(answers.map((answer) => answer.slice(0, 3))).toEqual(answers.map(() => [409, 'renamed', 'new']));
     expect(await moved('POST', 'sessions', session)).toEqual([409, 'renamed', 'new', '/client']);
+  });
+
+  test('finds who has an id now, although someone of the other kind had it before', async () => {
+    await put('clients/old');
+    await rename('clients/old', 'new');
+    await put('providers/old');
+    const { body } = await world.call<Page<PersonResponse>>('POST', '/v1/people/search', {
+      body: { externalId: 'old' },
+    });
+    expect(body.items.map(({ kind }) => kind)).toEqual(['provider']);
   });
 
   test('refuses an id that is or was in use', async () => {

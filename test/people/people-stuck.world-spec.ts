@@ -1,4 +1,5 @@
 import type { Span } from '../../harness/world/time.js';
+import { PrismaService } from '../../src/database/prisma.service.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { StuckPersonResponse } from '../../src/people/api/person-view.js';
 import { useWorld } from '../world/use-world.js';
@@ -55,4 +56,15 @@ test('people are stuck after 15 minutes in progress, or after a day in need of r
     ['synced', '1', '0'],
   ]);
   expect(text).not.toContain('example.org');
+});
+
+test('a slow count that fails hides no metric from the next reading', async () => {
+  const people = async () => /^notebridge_people\{/m.test((await world.call('GET', '/metrics')).text);
+  const failing = jest.spyOn(world.get(PrismaService), '$queryRawUnsafe').mockImplementation((async () => {
+    await world.advance('10 s');
+    throw new Error('timeout');
+  }) as never);
+  await people();
+  failing.mockRestore();
+  expect(await people()).toBe(true);
 });

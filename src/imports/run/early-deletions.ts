@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { PrismaService } from '../../database/prisma.service.js';
+import { PeopleService } from '../../people/api/people.service.js';
 import type { PersonKey } from '../../people/rules/profile.js';
-import { UnknownDeletions } from '../../people/store/unknown-deletions.js';
 import { OPEN_UPLOAD_LOCK } from '../upload/upload-connections.js';
 import { ImportErasure } from './import-erasure.js';
 
@@ -11,11 +11,11 @@ export class EarlyDeletions implements OnModuleInit {
   constructor(
     private readonly prisma: PrismaService,
     private readonly erasure: ImportErasure,
-    private readonly deletions: UnknownDeletions,
+    private readonly people: PeopleService,
   ) {}
 
   onModuleInit(): void {
-    this.deletions.register((key) => this.wasDeleted(key));
+    this.people.onUnknownDeletion = (key) => this.wasDeleted(key);
   }
 
   /** Erases and skips the rows that name the person. While an upload is open, remembers the id for its rows, too. */

@@ -183,9 +183,9 @@ export class RowsToApply {
     const field = 'platformUserId';
     if (row.mappedUserId !== null) return rejection('linked-otherwise', { field });
     if (row.isCallOpen) return rejection('call-under-way', { field });
-    const { person, formerPerson } = await this.users.describe(platformUserId, tx);
+    const { person, formerPerson, deleted } = await this.users.describe(platformUserId, tx);
     // The user of a merged client is kept for its survivor.
-    const holder = person ?? ((await this.users.isKept(tx, platformUserId)) ? formerPerson : null);
+    const holder = person ?? (deleted ? null : formerPerson);
     const isOther = holder && !(holder.kind === row.kind && holder.externalId === row.externalId);
     return isOther ? rejection('platform-user-taken', { field }) : undefined;
   }

@@ -60,10 +60,12 @@ export class PeopleLookup {
     return user;
   }
 
-  /** Finds people of both kinds by email or external id. */
+  /** Finds people of both kinds by email or external id. @throws {Problem} 409 `renamed` or `merged` if none has the id now */
   async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
-    for (const kind of PERSON_KINDS) await this.formerIds.refuse(kind, externalId === undefined ? [] : [externalId]);
-    return this.matching({ email, externalId });
+    const found = await this.matching({ email, externalId });
+    if (found.length > 0 || externalId === undefined) return found;
+    for (const kind of PERSON_KINDS) await this.formerIds.refuse(kind, [externalId]);
+    return [];
   }
 
   /** Finds people by a whole id of any kind, also a former one, or by email. */

@@ -90,10 +90,17 @@ export class PeopleMonitoring {
       `SELECT kind, state, count(*)::int AS people, count(*) FILTER (WHERE ${IS_STUCK})::int AS stuck
        FROM people GROUP BY kind, state`,
     );
-    this.counts = counted.finally(() => {
-      const endedMs = this.clock.monotonicMs();
-      this.freshUntilMs = endedMs + COUNT_TTL_FACTOR * (endedMs - startedMs);
-    });
+    this.counts = counted.then(
+      (counts) => {
+        const endedMs = this.clock.monotonicMs();
+        this.freshUntilMs = endedMs + COUNT_TTL_FACTOR * (endedMs - startedMs);
+        return counts;
+      },
+      (error: unknown) => {
+        this.counts = undefined;
+        throw error;
+      },
+    );
     return this.counts;
   }
 }

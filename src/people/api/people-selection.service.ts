@@ -7,6 +7,7 @@ import { PERSON_KINDS } from '../rules/person.js';
 import { applyResolve, refusalOf } from '../rules/resolve-rule.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
+import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { type ResolveSelectionRequest, type ResolveSelectionResponse, SELECTION_MAX } from './people.dto.js';
 
 /** The people that a request selects and that accept its action. */
@@ -21,6 +22,7 @@ export class PeopleSelection {
   constructor(
     private readonly prisma: PrismaService,
     private readonly people: PeopleRepository,
+    private readonly users: PlatformUsersRepository,
     private readonly audit: Audit,
   ) {}
 
@@ -47,6 +49,7 @@ export class PeopleSelection {
         this.audit.about(row.kind, row.externalId);
         const fields = { wantedAt: row.context.now, wantedVersion: row.person.version + 1 };
         const { now } = row.context;
+        if (action === 'create') await this.users.saveLost(tx, row);
         await this.people.update(tx, row, { ...applyResolve(row.person, action, row.context), wantedAt: now }, fields);
       }
       await this.audit.store(tx);

@@ -29,7 +29,7 @@ import { Scopes } from '../../access/identity/scopes.js';
 import { StepUp } from '../../access/identity/step-up.js';
 import { PROBLEM_RESPONSE } from '../../http/problem/described-problem.js';
 import { Problem } from '../../http/problem/problem.js';
-import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
+import type { Page } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
 import { ApiPrefer, disconnectOf, PreferWait, type Wait, waitOf } from '../../http/request/waiting.js';
 import type { PersonKind } from '../rules/person.js';
@@ -113,17 +113,6 @@ export abstract class PersonController {
     return this.people.show({ kind: this.kind, externalId }, seconds, signal);
   }
 
-  protected async page({ cursor, limit, ...filter }: ClientsQuery): Promise<Page<PersonResponse>> {
-    const [after] = decodeCursor<[string]>(cursor, 'string') ?? [];
-    const rows = await this.people.list(this.kind, filter, limit + 1, after);
-    return pageOf(
-      rows,
-      limit,
-      (row) => [row.externalId],
-      (row) => this.people.view(row),
-    );
-  }
-
   @Delete(':externalId')
   @StepUp()
   @ApiOperation({ summary: 'Delete a person here and on the platform' })
@@ -156,7 +145,7 @@ export class ProvidersController extends PersonController {
   /** List providers, by state; deleted ones only on request */
   @ListsPeople()
   async list(@Query() query: PeopleQuery): Promise<Page<PersonResponse>> {
-    return this.page(query);
+    return this.people.page('provider', query);
   }
 
   /** Create or update a provider */
@@ -181,7 +170,7 @@ export class ClientsController extends PersonController {
   /** List clients, by state and provider; deleted ones only on request */
   @ListsPeople()
   async list(@Query() query: ClientsQuery): Promise<Page<PersonResponse>> {
-    return this.page(query);
+    return this.people.page('client', query);
   }
 
   /** Create or update a client */

@@ -4,22 +4,22 @@ import { afterCommit } from '../../database/answer-after-commit.js';
 import { pollUntil } from '../../database/poll-until.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
+import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { isPlatformUuid } from '../../platform/contract/wire-types.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
 import { HELD } from '../../sending/hold-code.js';
 import { Sending } from '../../sending/sending.js';
-import { becameAssignable, type Person, type PersonKind, RESET_ON_WRITE } from '../rules/person.js';
+import { type Person, type PersonKind, RESET_ON_WRITE } from '../rules/person.js';
 import { LEGAL_HOLD } from '../rules/person-codes.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../rules/profile.js';
 import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../rules/resolve-rule.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { linkedFields, type MoreFields, PeopleRepository } from '../store/people.repository.js';
-import type { PeopleFilter } from '../store/people-reader.repository.js';
 import type { PersonRow, ShownPerson } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
-import { UnknownDeletions } from '../store/unknown-deletions.js';
+import type { ClientsQuery } from './people.dto.js';
 import { type PersonResponse, showPerson } from './person-view.js';
 
 /** True if the service does not leave a person's state automatically. */
@@ -40,12 +40,17 @@ interface Change {
 /** Changes the desired state of people, and shows people to the EHR. */
 @Injectable()
 export class PeopleService {
+  /**
+   * Deletions of ids that the EHR never named, which a file that is being read may name. Imports set it, because this folder
+   * must not import theirs.
+   */
+  onUnknownDeletion: (key: PersonKey) => Promise<void> = async () => undefined;
+
   constructor(
     private readonly prisma: PrismaService,
     private readonly people: PeopleRepository,
     private readonly dependents: DependentsRepository,
     private readonly users: PlatformUsersRepository,
-    private readonly unknownDeletions: UnknownDeletions,
     private readonly formerIds: FormerIdsRepository,
     private readonly contract: Contract,
     private readonly seal: ProfileSeal,
@@ -60,26 +65,26 @@ export class PeopleService {
    * @throws {Problem} 422 `unknown-provider` if a provider is unknown or deleted
    */
   async put(key: PersonKey, profile: Profile, providers: string[] = []): Promise<PersonResponse> {
-    return this.change(key, async (tx) => {
+    return this.change(async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
       const id = await this.people.wantPerson(tx, key, profile);
       // After the write, which waits for a rename or merge of this person.
       await this.formerIds.refuse(key.kind, [key.externalId], tx);
       if (key.kind === 'client') await this.dependents.wantProviders(tx, id, providerIds);
-      return { row: await this.mustFind(tx, id) };
+      return { row: await this.people.mustLock(tx, id) };
     });
   }
 
   /** Replaces a client's list of providers. @throws {Problem} 404, or 422 `unknown-provider` */
   async putClientProviders(externalId: string, providers: string[]): Promise<PersonResponse> {
     const key: PersonKey = { kind: 'client', externalId };
-    return this.change(key, async (tx) => {
+    return this.change(async (tx) => {
       const providerIds = await this.providerIds(tx, providers);
       const { id, person } = await this.mustLock(tx, key);
       if (!person.wanted)
         throw new Problem('client-not-found', 'This client was deleted. PUT it again, with its providers.');
       await this.dependents.wantProviders(tx, id, providerIds);
-      const row = await this.mustFind(tx, id);
+      const row = await this.people.mustLock(tx, id);
       const { now } = row.context;
       return {
         row,
@@ -92,7 +97,7 @@ export class PeopleService {
   /** Deletes a person. @throws {Problem} 404, or 409 `provider-in-use` with the number of clients */
   async remove(key: PersonKey): Promise<PersonResponse> {
     let isKnown = false;
-    const removed = this.change(key, async (tx) => {
+    const removed = this.change(async (tx) => {
       const row = await this.mustLock(tx, key);
       isKnown = true;
       const { id } = row;
@@ -102,11 +107,11 @@ export class PeopleService {
         throw new Problem('provider-in-use', detail, { extensions: { clients } });
       }
       await this.people.wantAbsence(tx, row);
-      return { row: await this.mustFind(tx, id) };
+      return { row: await this.people.mustLock(tx, id) };
     });
     return removed.catch(async (error: unknown) => {
       if (isKnown || !(error instanceof Problem && error.status === 404)) throw error;
-      await this.unknownDeletions.deleted(key);
+      await this.onUnknownDeletion(key);
       // An import may have created the person since, and would not know of the deletion.
       if (await this.people.find({ kind: key.kind, externalId: key.externalId })) return this.remove(key);
       throw error;
@@ -144,7 +149,7 @@ export class PeopleService {
    *   of a platform user
    */
   async resolve(key: PersonKey, action: ResolveAction, platformUserId?: string): Promise<PersonResponse> {
-    return this.change(key, async (tx) => {
+    return this.change(async (tx) => {
       const row = await this.lockToResolve(tx, key);
       checkResolve(action, row.state, row.person, row.context);
       if (action === 'delete') {
@@ -152,6 +157,7 @@ export class PeopleService {
         row.context.hasSecondUser = false;
       }
       const fields = { ...EXPEDITED, wantedAt: row.context.now, wantedVersion: row.person.version + 1 };
+      if (action === 'create') await this.users.saveLost(tx, row);
       if (action !== 'link')
         return { row, person: restated(applyResolve(row.person, action, row.context), row.context.now), fields };
       if (!platformUserId) {
@@ -171,7 +177,7 @@ export class PeopleService {
     }
     const user = await this.users.describe(platformUserId, tx);
     // The user of a merged client is kept for its survivor.
-    const holder = user.person ?? ((await this.users.isKept(tx, platformUserId)) ? user.formerPerson : null);
+    const holder = user.person ?? (user.deleted ? null : user.formerPerson);
     if (holder && !(holder.kind === row.kind && holder.externalId === row.externalId)) {
       this.audit.about(holder.kind, holder.externalId);
       const detail = 'This platform user is linked to another person. Find out which of the two it belongs to.';
@@ -185,20 +191,23 @@ export class PeopleService {
   }
 
   /** One page of people, ordered by external id. Deleted people only with state `deleted`. */
-  async list(kind: PersonKind, filter: PeopleFilter, limit: number, after = ''): Promise<ShownPerson[]> {
-    return this.people.page(kind, filter, limit, after);
+  async page(kind: PersonKind, { cursor, limit, ...filter }: ClientsQuery): Promise<Page<PersonResponse>> {
+    const [after = ''] = decodeCursor<[string]>(cursor, 'string') ?? [];
+    const rows = await this.people.page(kind, filter, limit + 1, after);
+    return pageOf(
+      rows,
+      limit,
+      (row) => [row.externalId],
+      (row) => this.view(row),
+    );
   }
 
   /** Changes the desired or known state of a person, decides its next step again, and notifies. */
-  private async change(key: PersonKey, work: (tx: Tx) => Promise<Change>): Promise<PersonResponse> {
+  private async change(work: (tx: Tx) => Promise<Change>): Promise<PersonResponse> {
     const { view, due } = await this.prisma.transaction(async (tx) => {
-      const before = key.kind === 'provider' ? await this.people.find(key, tx) : undefined;
       const { row, person = row.person, fields } = await work(tx);
       await this.people.update(tx, row, person, fields);
-      if (row.kind === 'provider' && becameAssignable(before?.person, person)) {
-        await this.dependents.requeueClientsOf(tx, row.id);
-      }
-      const changed = await this.mustFind(tx, row.id);
+      const changed = await this.people.mustLock(tx, row.id);
       const view = this.view(changed);
       await this.audit.store(tx);
       const isDue = changed.dueAt !== null && changed.dueAt <= changed.context.now;
@@ -210,7 +219,7 @@ export class PeopleService {
 
   private async providerIds(tx: Tx, externalIds: string[]): Promise<string[]> {
     if (externalIds.length === 0) return [];
-    const named = await this.dependents.nameProviders(tx, externalIds, true);
+    const named = await this.dependents.nameProviders(tx, externalIds);
     await this.formerIds.refuse('provider', externalIds, tx, (position) => `/providers/${position}`);
     return externalIds.map((externalId, position) => {
       const id = named.get(externalId);
@@ -234,12 +243,6 @@ export class PeopleService {
     const row = await this.people.lock(tx, key);
     const isOpen = row?.state === 'needs-review' || row?.state === 'failed';
     return row && isOpen ? row : this.found(key, row, tx);
-  }
-
-  private async mustFind(tx: Tx, id: string): Promise<PersonRow> {
-    const row = await this.people.find({ id }, tx);
-    if (!row) throw new Error('A person vanished while it was being changed.');
-    return row;
   }
 
   async found(key: PersonKey, row: PersonRow | undefined, tx?: Tx): Promise<PersonRow> {

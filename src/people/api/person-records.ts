@@ -1,5 +1,5 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { type PersonKey, type Profile, ProfileSeal } from '../rules/profile.js';
+import { type Profile, ProfileSeal } from '../rules/profile.js';
 import { ClientData, ERASED } from '../store/client-data.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { MergedClientsRepository } from '../store/merged-clients.repository.js';
@@ -57,7 +57,7 @@ export class PersonRecords implements OnModuleInit {
           former_ids: {},
         },
         read: async ({ externalId, externalIds }) => {
-          const client = await this.find({ kind: 'client', externalId });
+          const client = await this.recordOf(await this.service.read({ kind: 'client', externalId }));
           return items([{ ...client, formerIds: externalIds.filter((id) => id !== externalId) }]);
         },
       },
@@ -74,17 +74,13 @@ export class PersonRecords implements OnModuleInit {
     );
   }
 
-  /** @throws {Problem} 404; 503 `data-unreadable` */
-  private async find(key: PersonKey): Promise<PersonRecord> {
-    return this.recordOf(await this.service.read(key));
-  }
-
   /** The records of those of some people that were merged into another client. */
   private async findMerged(ids: string[]): Promise<PersonRecord[]> {
     const merged = await this.people.mergedOf(ids);
     return Promise.all(merged.map((row) => this.recordOf(row)));
   }
 
+  /** @throws {Problem} 503 `data-unreadable` */
   private async recordOf(row: PersonRow): Promise<PersonRecord> {
     const users = await this.formerIds.users(row);
     const openProfile = (sealed: Uint8Array | null) => sealed && this.seal.open(row, sealed);

@@ -1,4 +1,4 @@
-import { USER_OPERATIONS } from '../../platform/contract/operations.js';
+import { USER_OPERATIONS } from '../../platform/contract/capabilities.js';
 import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 import type { Fault, Review } from './person-codes.js';
 

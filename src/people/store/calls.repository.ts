@@ -7,7 +7,7 @@ import { CONNECT_TIMEOUT_MS } from '../../platform/http/platform-http.js';
 import { CallJudge } from '../../platform/pauses/call-judge.js';
 import { CallLog } from '../../platform/pauses/call-log.repository.js';
 import { isProbed, type Pause, USER_MANAGEMENT, type Verdict } from '../../platform/pauses/pause-rule.js';
-import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
+import { type Pauses, PausesRepository } from '../../platform/pauses/pauses.repository.js';
 import { NOT_SENT as NOTHING_SENT, sendingOf } from '../../platform/send/sent-data.js';
 import { backoff } from '../../queue/work/backoff.js';
 import { Sending } from '../../sending/sending.js';
@@ -82,8 +82,9 @@ export class CallsRepository {
       const decision = await this.people.decide(tx, row, person);
       const { step } = decision;
       const isDue = step.do === 'call' && step.dueAt <= now && !(await this.isStopped(tx, row, step));
-      const sent = isDue ? await this.probeOf(tx, step) : undefined;
-      const probes = sent && (await this.judge.admit(tx, sent.operation, now, this.callMs));
+      const pauses = isDue ? await this.pauses.read(tx) : undefined;
+      const sent = isDue && pauses ? probeOf(pauses, step) : undefined;
+      const probes = sent && pauses && (await this.judge.admit(tx, pauses, sent.operation, now, this.callMs));
       if (!sent || !probes) {
         await this.people.save(tx, row, person, decision);
         return undefined;
@@ -117,15 +118,7 @@ export class CallsRepository {
       const { verdict, limitedUntil, pauses } = await this.judge.judge(tx, judged, result, now);
       const { status, durationMs, reason } = result;
       const outcome = result.said?.kind ?? result.kind;
-      await this.log.add(tx, {
-        personId: taken.row.id,
-        operation,
-        at: beganAt,
-        status,
-        outcome,
-        durationMs,
-        reason,
-      });
+      await this.log.add(tx, { personId: taken.row.id, operation, at: beganAt, status, outcome, durationMs, reason });
       const isUnsent = ['unsent', 'unreachable', 'unreadable'].includes(verdict);
       if (isUnsent && isAboutClient(taken.row, call))
         await this.audit.system(sendingOf(operation), { client: [taken.row.externalId] }, NOTHING_SENT, tx);
@@ -182,13 +175,6 @@ export class CallsRepository {
     return (stop.isHeld && !isReading(operation)) || stop.isPaused;
   }
 
-  /** While all calls pause, a check goes in place of a call that may lose something. */
-  private async probeOf(tx: Tx, step: CallStep): Promise<CallStep> {
-    if (step.operation === 'checkUser') return step;
-    const api = (await this.pauses.read(tx)).get(USER_MANAGEMENT) as Pause;
-    return isProbed(api) ? { ...step, operation: 'checkUser', subject: 'any' } : step;
-  }
-
   private callOf(id: string, person: Person, step: CallStep, now: Date): SentCall {
     const { operation, subject, providerUserIds } = step;
     const emails = { wanted: person.email, attempted: person.unsettled?.email ?? null, any: null };
@@ -234,6 +220,12 @@ export class CallsRepository {
     const profile = call.subject === 'attempted' ? sent.unsettledProfile : sent.profile;
     return { appliedProfile: row.profile === null || !profile ? null : toBytes(profile) };
   }
+}
+
+/** While all calls pause, a check goes in place of a call that may lose something. */
+function probeOf(pauses: Pauses, step: CallStep): CallStep {
+  if (step.operation === 'checkUser' || !isProbed(pauses.get(USER_MANAGEMENT) as Pause)) return step;
+  return { ...step, operation: 'checkUser', subject: 'any' };
 }
 
 /** True if a call sends data about a client, which the accounting of its disclosures lists. */

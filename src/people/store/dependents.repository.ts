@@ -80,26 +80,19 @@ export class DependentsRepository {
       await tx.dependentRequeue.update({ where: { id: last.eventId }, data: { afterClient: last.clientId } });
     }
     const own = ended.filter(({ ofClients }) => !ofClients).map(({ personId }) => personId);
-    return [
-      ...new Set([
-        ...own,
-        ...(await this.affected(
-          tx,
-          led.map(({ clientId }) => clientId),
-        )),
-      ]),
-    ];
+    const affected = await this.affected(tx, led);
+    return [...new Set([...own, ...affected])];
   }
 
   /** Those of some clients whose next step may have changed: they wait, or their list lacks a provider. */
-  private async affected(tx: Tx, clientIds: readonly string[]): Promise<string[]> {
-    if (clientIds.length === 0) return [];
+  private async affected(tx: Tx, led: readonly Led[]): Promise<string[]> {
+    if (led.length === 0) return [];
     const rows = await tx.$queryRawUnsafe<{ id: string }[]>(
       `SELECT p.id FROM people p WHERE p.id = ANY ($1::uuid[])
          AND (p.state = 'pending' OR p.state = 'waiting' AND NOT ${LACKS_PROVIDER}
            OR p.state = 'synced' AND NOT p.applied_providers @> ARRAY(SELECT q.platform_user_id FROM client_providers cp
              JOIN people q ON q.id = cp.provider_id WHERE cp.client_id = p.id AND q.platform_user_id IS NOT NULL))`,
-      clientIds,
+      led.map(({ clientId }) => clientId),
     );
     return rows.map(({ id }) => id);
   }
@@ -130,30 +123,6 @@ export class DependentsRepository {
   }
 
   /**
-   * Claims emails that no one has: of several people with one email, the first one gets it.
-   *
-   * @param wanted fingerprints in hex
-   */
-  async claimEmails(tx: Tx, wanted: readonly { id: string; email: string }[]): Promise<void> {
-    // The first of each email, in a fixed order, because two transactions may claim the same ones.
-    const first = new Map([...wanted].reverse().map(({ id, email }) => [email, id]));
-    const emails = [...first.keys()].sort();
-    const ids = emails.map((email) => first.get(email));
-    await tx.$executeRaw`
-      INSERT INTO email_claims (fingerprint, person_id)
-      SELECT decode(n.email, 'hex'), n.id FROM unnest(${emails}::text[], ${ids}::uuid[]) AS n(email, id)
-      ON CONFLICT (fingerprint) DO NOTHING`;
-  }
-
-  /** Claims an email for a person. @returns who has it now */
-  async claimEmail(tx: Tx, id: string, email: string): Promise<'held' | 'taken'> {
-    await this.claimEmails(tx, [{ id, email }]);
-    const fingerprint = toBytes(Buffer.from(email, 'hex'));
-    const claim = await tx.emailClaim.findUnique({ where: { fingerprint } });
-    return claim?.personId === id ? 'held' : 'taken';
-  }
-
-  /**
    * Releases the claims that people no longer need, then claims the emails that they want, because two of them may have
    * swapped theirs. Updates their contexts.
    */
@@ -167,12 +136,17 @@ export class DependentsRepository {
     await this.releaseClaims(tx, strays);
     if (claiming.length === 0) return;
     const place = new Map(order.map((id, at) => [id, at]));
-    const wanted = claiming.map(({ id, person }) => ({ id, email: person.email as string }));
-    await this.claimEmails(
-      tx,
-      wanted.sort((one, other) => (place.get(one.id) ?? 0) - (place.get(other.id) ?? 0)),
-    );
-    const fingerprints = claiming.map(({ person }) => toBytes(Buffer.from(person.email as string, 'hex')));
+    const placeOf = ({ id }: PersonRow): number => place.get(id) ?? 0;
+    // Of several people with one email, the first one gets it. In a fixed order, because two transactions may claim the same.
+    const last = claiming.toSorted((one, other) => placeOf(other) - placeOf(one));
+    const first = new Map(last.map(({ id, person }) => [person.email as string, id]));
+    const emails = [...first.keys()].sort();
+    const ids = emails.map((email) => first.get(email));
+    await tx.$executeRaw`
+      INSERT INTO email_claims (fingerprint, person_id)
+      SELECT decode(n.email, 'hex'), n.id FROM unnest(${emails}::text[], ${ids}::uuid[]) AS n(email, id)
+      ON CONFLICT (fingerprint) DO NOTHING`;
+    const fingerprints = emails.map((email) => toBytes(Buffer.from(email, 'hex')));
     const claims = await tx.emailClaim.findMany({ where: { fingerprint: { in: fingerprints } } });
     const holders = new Map(claims.map(({ fingerprint, personId }) => [toHex(fingerprint), personId]));
     for (const { id, person, context } of claiming) context.claim = holders.get(person.email) === id ? 'held' : 'taken';
@@ -199,25 +173,20 @@ export class DependentsRepository {
   }
 
   /**
-   * Finds providers by their external ids, and locks them against changes until the transaction ends.
+   * Finds providers by their external ids for a client that someone waits for, and locks them against changes until the
+   * transaction ends. Those that are due move before all imports.
    *
-   * @param isUrgent true if someone waits for a client of them, so that those that are not mirrored come before imports
    * @returns ids by external id
    */
-  async nameProviders(tx: Tx, externalIds: readonly string[], isUrgent: boolean): Promise<Map<string, string>> {
+  async nameProviders(tx: Tx, externalIds: readonly string[]): Promise<Map<string, string>> {
     // Before the shared lock, because two clients that share one would each wait for the other to give it up.
-    if (isUrgent) await this.expedite(tx, externalIds);
-    const rows = await tx.$queryRaw<{ id: string; externalId: string }[]>`
-      SELECT id, external_id AS "externalId" FROM people
-      WHERE kind = 'provider' AND external_id = ANY (${[...externalIds]}::text[]) AND wanted ORDER BY id FOR SHARE`;
-    return new Map(rows.map((row) => [row.externalId, row.id]));
-  }
-
-  /** Moves providers that are not mirrored before all imports, in the order of their ids. */
-  private async expedite(tx: Tx, externalIds: readonly string[]): Promise<void> {
     await tx.$executeRaw`
       UPDATE people SET urgent = true, import_id = NULL WHERE id = ANY (ARRAY(
         SELECT id FROM people WHERE kind = 'provider' AND external_id = ANY (${[...externalIds]}::text[])
           AND due_at IS NOT NULL AND (NOT urgent OR import_id IS NOT NULL) ORDER BY id FOR UPDATE))`;
+    const rows = await tx.$queryRaw<{ id: string; externalId: string }[]>`
+      SELECT id, external_id AS "externalId" FROM people
+      WHERE kind = 'provider' AND external_id = ANY (${[...externalIds]}::text[]) AND wanted ORDER BY id FOR SHARE`;
+    return new Map(rows.map((row) => [row.externalId, row.id]));
   }
 }

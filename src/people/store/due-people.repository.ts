@@ -78,20 +78,15 @@ export class DuePeopleRepository {
    * @returns up to 50 urgent people and 50 others, each the longest due first, of operations that may be called
    */
   async round(): Promise<DueRow[]> {
-    const { at, isHeld, hasEvents } = await this.read();
+    const [{ at, isHeld, hasEvents }] = await this.prisma.$queryRawUnsafe<
+      [{ at: Date; isHeld: boolean; hasEvents: boolean }]
+    >(`SELECT clock_timestamp() AS at, ${this.sending.heldSql} AS "isHeld",
+         EXISTS (SELECT FROM dependent_requeues) AS "hasEvents"`);
     const nowMs = this.clock.monotonicMs();
     const isSweep = nowMs >= this.sweepAtMs;
     if (isSweep) this.sweepAtMs = nowMs + SWEEP_MS;
     if (hasEvents || isSweep) await this.wake(isSweep);
     return this.due(at, isHeld);
-  }
-
-  private async read(): Promise<{ at: Date; isHeld: boolean; hasEvents: boolean }> {
-    const [read] = await this.prisma.$queryRawUnsafe<[{ at: Date; isHeld: boolean; hasEvents: boolean }]>(
-      `SELECT clock_timestamp() AS at, ${this.sending.heldSql} AS "isHeld",
-         EXISTS (SELECT FROM dependent_requeues) AS "hasEvents"`,
-    );
-    return read;
   }
 
   /** One process at a time, because two would only wait for each other's locks. */

@@ -93,6 +93,8 @@ export class PeopleRepository extends PeopleReader {
       },
     });
     await this.stated(tx, id);
+    // A new user makes them go on, too (`decide`).
+    if (kind === 'provider' && !known.wanted) await this.dependents.requeueClientsOf(tx, id);
     return id;
   }
 
@@ -206,13 +208,11 @@ export class PeopleRepository extends PeopleReader {
    */
   async decide(tx: Tx, row: PersonRow, person: Person): Promise<Decision> {
     const { id, kind } = row;
-    let step = nextStep(person, row.context);
-    if (step.do === 'claim-email') {
-      await this.dependents.releaseClaims(tx, [{ id, emails: strayClaims(row, neededClaims(person)) }]);
-      const claim = await this.dependents.claimEmail(tx, id, person.email as string);
-      step = nextStep(person, { ...row.context, claim });
-      if (step.do === 'claim-email') throw new Error('An email claim was neither held nor taken.');
+    if (nextStep(person, row.context).do === 'claim-email') {
+      await this.dependents.claimFor(tx, [{ ...row, person }], [id]);
     }
+    const step = nextStep(person, row.context);
+    if (step.do === 'claim-email') throw new Error('An email claim was neither held nor taken.');
     const isMoved = row.state !== step.state;
     const isOver = step.state === 'deleted';
     if (person.platformUserId === null || isOver) {

@@ -12,10 +12,6 @@ import type { Fault, Review } from '../rules/person-codes.js';
 /** A row of `people`. */
 export type StoredPerson = Omit<PrismaPerson, 'state'> & { state: PersonState };
 
-/** SQL assignments of `RESET_ON_WRITE`. A call in flight keeps its time. */
-export const RESET_ASSIGNMENTS = `fault = NULL, refused_operation = NULL, refused_code = NULL, refused_at = NULL, failures = 0,
-  due_at = CASE WHEN call_id IS NOT NULL THEN due_at END`;
-
 /** The fields of a person that the API shows. */
 export const SHOWN_FIELDS = [
   ...(['id', 'kind', 'externalId', 'wanted', 'platformUserId', 'origin', 'state', 'step', 'updatedAt'] as const),
@@ -69,25 +65,16 @@ export function toFields({ call, unsettled, refused, appliedProviders, ...known 
 
 /** Reads the desired and the known state of a row. */
 export function toPerson(row: StoredPerson): Person {
-  const { callId, callLookUpAt, unsettledCall, unsettledLookUpAt, refusedAt, kind, wanted, wantedAt } = row;
+  const { callId, unsettledCall, refusedAt, kind, wanted, wantedAt } = row;
+  const call = { operation: row.callOperation as Operation, version: row.callVersion ?? 0 };
+  const unsettled = { operation: row.unsettledOperation as Operation, email: toHex(row.unsettledEmail) };
   return {
     ...{ kind, wanted, wantedAt, version: row.wantedVersion, email: toHex(row.emailFingerprint) },
     platformUserId: row.platformUserId,
     origin: row.platformUserId === null ? null : (row.origin as Origin),
-    call:
-      callId === null || callLookUpAt === null
-        ? null
-        : {
-            ...{ id: callId, operation: row.callOperation as Operation, version: row.callVersion ?? 0 },
-            lookUpAt: callLookUpAt,
-          },
+    call: callId === null ? null : { id: callId, ...call, lookUpAt: row.callLookUpAt as Date },
     unsettled:
-      unsettledCall === null || unsettledLookUpAt === null
-        ? null
-        : {
-            ...{ call: unsettledCall, operation: row.unsettledOperation as Operation },
-            ...{ email: toHex(row.unsettledEmail), lookUpAt: unsettledLookUpAt },
-          },
+      unsettledCall === null ? null : { call: unsettledCall, ...unsettled, lookUpAt: row.unsettledLookUpAt as Date },
     checkedAbsentAt: row.checkedAbsentAt,
     appliedProviders: row.providersKnown ? row.appliedProviders : null,
     fault: row.fault as Fault | null,

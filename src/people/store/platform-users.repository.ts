@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
+import type { Prisma } from '../../generated/prisma/client.js';
 import type { UserRole } from '../../platform/contract/wire-types.js';
 import type { PersonKind } from '../rules/person.js';
 import type { PersonRow } from './person-row.js';
@@ -32,35 +33,29 @@ export class PlatformUsersRepository {
 
   /** True if a user was deleted here, or is kept for a merged client, so that no event may link it. */
   async isSettled(tx: Tx, platformUserId: string): Promise<boolean> {
-    const { platformUser } = tx;
-    const user = await platformUser.findUnique({ where: { platformUserId } });
+    const user = await tx.platformUser.findUnique({ where: { platformUserId } });
     return user?.role === DELETED || user?.personId != null;
   }
 
   /** True if a user is kept for a merged client. */
   async isKept(tx: Tx, platformUserId: string): Promise<boolean> {
-    const { platformUser } = tx;
-    return (await platformUser.findFirst({ where: { platformUserId, ...KEPT } })) !== null;
+    return (await tx.platformUser.findFirst({ where: { platformUserId, ...KEPT } })) !== null;
   }
 
   /** Keeps the user of a merged client, which still owns its sessions. */
-  async keep(tx: Tx, platformUserId: string, { id: personId, externalId }: PersonRow): Promise<void> {
-    const { platformUser } = tx;
-    const user = { role: ROLES.client, personId, externalUserId: externalId };
-    await platformUser.upsert({ where: { platformUserId }, create: { platformUserId, ...user }, update: user });
+  keep(tx: Tx, platformUserId: string, { id: personId, externalId }: PersonRow): Promise<void> {
+    return this.put(tx, platformUserId, { role: ROLES.client, personId, externalUserId: externalId });
   }
 
   /** Ends the keeping of a merged client's user. @returns the user; undefined if none is kept */
   async release(tx: Tx, personId: string): Promise<string | undefined> {
-    const { platformUser } = tx;
-    const kept = await platformUser.findFirst({ where: { ...KEPT, personId } });
+    const kept = await tx.platformUser.findFirst({ where: { ...KEPT, personId } });
     if (kept) await this.releaseUser(tx, kept.platformUserId);
     return kept?.platformUserId;
   }
 
   async releaseUser(tx: Tx, platformUserId: string): Promise<void> {
-    const { platformUser } = tx;
-    await platformUser.deleteMany({ where: { platformUserId, ...KEPT } });
+    await tx.platformUser.deleteMany({ where: { platformUserId, ...KEPT } });
   }
 
   /**
@@ -127,16 +122,25 @@ export class PlatformUsersRepository {
   }
 
   /** Records a deleted user with its person, because sessions still name it. */
-  async saveDeleted(tx: Tx, platformUserId: string, personId: string): Promise<void> {
-    const { platformUser } = tx;
-    const update = { role: DELETED, personId };
-    await platformUser.upsert({ where: { platformUserId }, create: { platformUserId, ...update }, update });
+  saveDeleted(tx: Tx, platformUserId: string, personId: string): Promise<void> {
+    return this.put(tx, platformUserId, { role: DELETED, personId });
   }
 
-  async save(tx: Tx, { platformUserId, role, externalUserId }: UnknownPlatformUser): Promise<void> {
-    const { platformUser } = tx;
-    const update = { role, ...(externalUserId !== null && { externalUserId }) };
-    await platformUser.upsert({ where: { platformUserId }, create: { platformUserId, ...update }, update });
+  /** Records the user of a person whose user the platform has lost. */
+  async saveLost(tx: Tx, { id, platformUserId }: PersonRow): Promise<void> {
+    if (platformUserId !== null) await this.saveDeleted(tx, platformUserId, id);
+  }
+
+  save(tx: Tx, { platformUserId, role, externalUserId }: UnknownPlatformUser): Promise<void> {
+    return this.put(tx, platformUserId, { role, ...(externalUserId !== null && { externalUserId }) });
+  }
+
+  private async put(
+    tx: Tx,
+    platformUserId: string,
+    user: Omit<Prisma.PlatformUserUncheckedCreateInput, 'platformUserId'>,
+  ) {
+    await tx.platformUser.upsert({ where: { platformUserId }, create: { platformUserId, ...user }, update: user });
   }
 
   /** One page of the users without a mapping, by id. */

@@ -279,7 +279,7 @@ describe('the platform client', () => {
         await sessions.uploadTarget('recordingUploadUrl', { fileName: 'r', contentType: 'audio/webm', size: 5 }),
       ).toEqual({
         uploadUrl: 'https://store/a?sig=1',
-        fileUrl: 'https://store/a?sig=1',
+        url: 'https://store/a?sig=1',
         method: 'PUT',
         headers: { 'content-type': 'audio/webm', 'x-type': 'audio/webm' },
       });
@@ -305,10 +305,7 @@ describe('the platform client', () => {
           contentType: 'application/pdf',
           size: 1,
         }),
-      ).toMatchObject({
-        uploadUrl: 'https://store/a',
-        fileUrl: 'https://files/a',
-      });
+      ).toMatchObject({ uploadUrl: 'https://store/a', url: 'https://files/a' });
       expect(last()).toBe('GET /compliance/upload-url?name=n.pdf');
       answering({ jobId: 'j' });
       expect(await compliance.submitComplianceJob({ files: [{ id: '1', url: 'https://files/a' }] })).toEqual({

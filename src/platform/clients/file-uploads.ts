@@ -5,7 +5,7 @@ import { Env } from '../../config/env.js';
 import { requireCapability } from '../contract/capabilities.js';
 import { Contract } from '../contract/contract.js';
 import { PlatformError } from '../contract/platform-errors.js';
-import { HandedOutUrls } from '../upload/handed-out-urls.js';
+import { type FileKind, HandedOutUrls } from '../upload/handed-out-urls.js';
 import { checkPublicUrl } from '../upload/public-url.js';
 import { UploadStream, uploadProblem } from '../upload/upload-stream.js';
 import { PlatformClient } from './platform-client.js';
@@ -16,7 +16,6 @@ const KINDS = {
   recording: { capability: 'recording-upload', operation: 'recordingUploadUrl', what: 'the recording' },
   compliance: { capability: 'compliance-upload', operation: 'complianceUploadUrl', what: 'a file' },
 } as const;
-type FileKind = keyof typeof KINDS;
 
 /** A file for the platform's store. Its name contains no personal data, because the platform gets it. */
 interface UploadFile {
@@ -49,16 +48,16 @@ export class FileUploads {
     requireCapability(capability, this.contract, this.env);
     await this.audit.commitIntent();
     const asked = this.platform.uploadTarget(operation, file, { signal });
-    const { fileUrl: url, ...target } = await asked.catch((error: unknown) => {
+    const address = await asked.catch((error: unknown) => {
       throw uploadProblem(error, what);
     });
-    const fault = checkPublicUrl(target.uploadUrl, this.env);
+    const fault = checkPublicUrl(address.uploadUrl, this.env);
     if (fault !== undefined) {
       const reason = `an upload address that is unsafe: it ${fault}`;
       throw uploadProblem(new PlatformError('unknown-outcome', operation, { reason }), what);
     }
-    await this.handedOut.remember(kind, url);
-    return { ...target, url };
+    await this.handedOut.remember(kind, address.url);
+    return address;
   }
 
   /**

@@ -10,7 +10,7 @@ import {
 } from '../contract/wire-types.js';
 import type { PlatformAnswer } from '../http/platform-answer.js';
 import { type CallOptions, fillHeaders, PlatformHttp } from '../http/platform-http.js';
-import type { UploadTarget } from '../upload/upload-stream.js';
+import type { UploadAddressResponse } from './upload-address.dto.js';
 
 /** The platform's answer about a processing id. The contract file locates its parts. */
 export interface ProcessingSessionAnswer {
@@ -136,7 +136,7 @@ export class PlatformClient {
     operation: 'recordingUploadUrl' | 'complianceUploadUrl',
     file: { fileName: string; contentType: string; size: number },
     options: CallOptions = {},
-  ): Promise<UploadTarget> {
+  ): Promise<UploadAddressResponse> {
     const { method = 'PUT', headers = {} } = this.contract.operations[operation].upload ?? {};
     // A signed URL accepts only the headers that it was signed with, which only the contract knows.
     const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
@@ -144,7 +144,7 @@ export class PlatformClient {
     const kept = [...sent].flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
     return this.http.call({ operation, parameters: file, ...options }, (answer) => ({
       uploadUrl: answer.requiredUrl('uploadUrl'),
-      fileUrl: answer.requiredUrl('fileUrl'),
+      url: answer.requiredUrl('fileUrl'),
       method,
       headers: fillHeaders(Object.fromEntries(kept), file),
     }));

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type CallOptions, PlatformHttp } from '../http/platform-http.js';
+import { PlatformHttp } from '../http/platform-http.js';
 
 interface Person {
   firstName: string;
@@ -17,17 +17,14 @@ export class UsersClient {
   constructor(private readonly http: PlatformHttp) {}
 
   /** @returns the id of the user with this email; undefined if there is none */
-  async checkUser(body: { email: string }, options: CallOptions = {}): Promise<string | undefined> {
-    return this.http.call({ operation: 'checkUser', body, ...options }, (answer) => {
+  async checkUser(body: { email: string }): Promise<string | undefined> {
+    return this.http.call({ operation: 'checkUser', body }, (answer) => {
       return answer.requiredBoolean('isUserExists') ? answer.requiredId('userId') : undefined;
     });
   }
 
-  async createProvider(
-    body: Person & { email: string },
-    options: CallOptions = {},
-  ): Promise<{ userId: string; inviteUrl?: string }> {
-    return this.http.call({ operation: 'createProvider', body, ...options }, (answer) => {
+  async createProvider(body: Person & { email: string }): Promise<{ userId: string; inviteUrl?: string }> {
+    return this.http.call({ operation: 'createProvider', body }, (answer) => {
       const inviteUrl = answer.value('inviteUrl');
       const isText = typeof inviteUrl === 'string' && inviteUrl.trim() !== '';
       return { userId: answer.requiredId('userId'), ...(isText && { inviteUrl }) };
@@ -35,23 +32,20 @@ export class UsersClient {
   }
 
   /** @param body `therapistUserId` is the user id of the primary provider */
-  async createClient(
-    body: Person & { email?: string; therapistUserId: string },
-    options: CallOptions = {},
-  ): Promise<{ userId: string }> {
-    const call = { operation: 'createClient', body, ...options } as const;
+  async createClient(body: Person & { email?: string; therapistUserId: string }): Promise<{ userId: string }> {
+    const call = { operation: 'createClient', body } as const;
     return this.http.call(call, (answer) => ({ userId: answer.requiredId('userId') }));
   }
 
   /** Replaces the complete list of a client's providers. */
-  async setClientProviders(userId: string, providerUserIds: string[], options: CallOptions = {}): Promise<void> {
+  async setClientProviders(userId: string, providerUserIds: string[]): Promise<void> {
     const call = { operation: 'setClientProviders', parameters: { userId }, body: { providerUserIds } } as const;
-    await this.http.call({ ...call, ...options }, () => undefined);
+    await this.http.call(call, () => undefined);
   }
 
   /** Deletes a user. Throws `not-found` if it no longer exists, and `rejected` if the platform kept it. */
-  async deleteUser(userId: string, options: CallOptions = {}): Promise<void> {
-    await this.http.call({ operation: 'deleteUser', parameters: { userId }, ...options }, (answer) => {
+  async deleteUser(userId: string): Promise<void> {
+    await this.http.call({ operation: 'deleteUser', parameters: { userId } }, (answer) => {
       if (answer.locates('deleted') && !answer.requiredBoolean('deleted')) answer.rejected();
     });
   }

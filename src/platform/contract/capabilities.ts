@@ -29,6 +29,9 @@ export const CAPABILITY_OPERATIONS = {
   recorder: ['initiateAuth'],
 } as const satisfies Record<string, readonly OperationName[]>;
 
+/** The operations of user management, which count towards the limit (spec, Limits). */
+export const USER_OPERATIONS = CAPABILITY_OPERATIONS['user-mirroring'];
+
 export type CapabilityName = keyof typeof CAPABILITY_OPERATIONS;
 const CAPABILITY_NAMES = Object.keys(CAPABILITY_OPERATIONS) as CapabilityName[];
 

@@ -29,57 +29,50 @@ interface OperationFacts {
   bearerAlways: boolean;
 }
 
-const usual = {
-  parameters: [],
-  response: {},
-  needs: [],
-  mayRead: [],
-  bodyIsShown: true,
-  reads: false,
-  creates: false,
-  bearerAlways: false,
-} as const satisfies Omit<OperationFacts, 'about'>;
+/** The facts of an operation that states no others. */
+const usual: Omit<OperationFacts, 'about'> = {
+  ...{ parameters: [], response: {}, needs: [], mayRead: [] },
+  ...{ bodyIsShown: true, reads: false, creates: false, bearerAlways: false },
+};
 
 /** Pointers to fields at the top of an answer. */
 const shown = (...names: string[]) => Object.fromEntries(names.map((name) => [name, `/${name}`]));
 
-const post = { ...usual, method: 'POST' } as const;
-const session = { ...usual, response: { session: '' } };
-const uploadUrl = { ...usual, bodyIsShown: false, needs: ['uploadUrl', 'fileUrl'] };
+const session = { response: { session: '' } };
+const uploadUrl = { bodyIsShown: false, needs: ['uploadUrl', 'fileUrl'] };
 
-/** Every operation of the platform. */
+/** Every operation of the platform, with what is unusual about it. */
 const OPERATION_FACTS = {
   checkUser: {
     about: 'Checks whether a user with an email exists.',
-    ...post,
-    reads: true,
+    method: 'POST',
     path: '/users/check',
     response: shown('isUserExists', 'userId'),
+    reads: true,
   },
   createProvider: {
     about: 'Creates a provider.',
-    ...post,
+    method: 'POST',
     path: '/users/providers',
     response: shown('userId', 'inviteUrl'),
     creates: true,
   },
   createClient: {
     about: 'Creates a client.',
-    ...post,
+    method: 'POST',
     path: '/users/clients',
     response: shown('userId'),
     creates: true,
   },
   setClientProviders: {
     about: "Replaces a client's providers.",
-    ...post,
+    method: 'POST',
     path: '/users/{userId}/providers',
     parameters: ['userId'],
   },
   deleteUser: {
     about:
       'Deletes a user. `deleted` locates a boolean: false means that the platform kept the user. If unset, every 2xx means deleted.',
-    ...usual,
     method: 'DELETE',
     path: '/users/{userId}',
     parameters: ['userId'],
@@ -87,16 +80,15 @@ const OPERATION_FACTS = {
   },
   createSession: {
     about: 'Creates a session from a text or a recording.',
-    ...usual,
     response: shown('sessionId'),
     creates: true,
   },
   getSession: {
     about: 'Reads a session with its notes, transcript and insights.',
     ...session,
-    reads: true,
     parameters: ['sessionId'],
     bodyIsShown: false,
+    reads: true,
   },
   updateSession: {
     about: 'Changes a session.',
@@ -108,19 +100,13 @@ const OPERATION_FACTS = {
   updateSessionTemplates: { about: 'Changes the note templates of a session.', ...session, parameters: ['sessionId'] },
   getProcessingSession: {
     about: 'Reads the session of a `processingId`, or the progress towards it.',
-    ...session,
-    reads: true,
     parameters: ['processingId'],
-    response: {},
     mayRead: ['sessionId', 'session'],
     bodyIsShown: false,
+    reads: true,
   },
   // Spec, Therapy session creation request: the file is sent with an HTTP PUT.
-  recordingUploadUrl: {
-    about: 'Returns a URL to which a recording is sent.',
-    ...uploadUrl,
-    upload: { method: 'PUT' },
-  },
+  recordingUploadUrl: { about: 'Returns a URL to which a recording is sent.', ...uploadUrl, upload: { method: 'PUT' } },
   complianceUploadUrl: {
     about: 'Returns a URL to which a PDF is sent.',
     ...uploadUrl,
@@ -128,43 +114,33 @@ const OPERATION_FACTS = {
     path: '/compliance/upload-url',
     upload: {},
   },
-  submitComplianceJob: { about: 'Submits PDFs for a check.', ...usual, response: shown('jobId'), creates: true },
+  submitComplianceJob: { about: 'Submits PDFs for a check.', response: shown('jobId'), creates: true },
   getComplianceJob: {
     about: 'Reads the result of a check.',
-    ...usual,
-    reads: true,
     method: 'GET',
     path: '/compliance/job/{jobId}',
     parameters: ['jobId'],
     mayRead: ['state'],
     bodyIsShown: false,
     endStates: true,
+    reads: true,
   },
   initiateAuth: {
     about: 'Returns a token that opens the recorder. The key is always sent as `Authorization: Bearer`.',
-    ...post,
+    method: 'POST',
     path: '/authentication/initiate-auth',
     response: shown('otpToken'),
     bearerAlways: true,
   },
-} as const satisfies Record<string, OperationFacts>;
+} satisfies Record<string, Partial<OperationFacts> & Pick<OperationFacts, 'about'>>;
 
 export type OperationName = keyof typeof OPERATION_FACTS;
 export const OPERATION_NAMES = Object.keys(OPERATION_FACTS) as OperationName[];
 
-/** Returns the facts of an operation, with every field in its general type. */
+/** Returns all facts of an operation. */
 export function factsOf(operation: OperationName): OperationFacts {
-  return OPERATION_FACTS[operation];
+  return { ...usual, ...OPERATION_FACTS[operation] };
 }
-
-/** The operations of user management, which count towards the limit (spec, Limits). */
-export const USER_OPERATIONS = [
-  'checkUser',
-  'createProvider',
-  'createClient',
-  'setClientProviders',
-  'deleteUser',
-] as const satisfies OperationName[];
 
 /** Operations whose answers are read. */
 export const READ_OPERATIONS = OPERATION_NAMES.filter((name) => {

@@ -4,11 +4,8 @@ import type { OperationName } from './operations.js';
 
 /** `Retry-After` if the platform sent none. */
 const RETRY_SECONDS = 5;
-/** `Retry-After` for a rejected API key: time for an operator to fix it. */
-const UNAUTHORIZED_RETRY_SECONDS = 60;
-
-/** `Retry-After` while sending is held: an operator releases it. */
-const HELD_RETRY_SECONDS = 60;
+/** `Retry-After` until an operator fixes the API key, or releases sending. */
+const OPERATOR_RETRY_SECONDS = 60;
 
 /** The texts of a failure: the sentence for the log, with a status or a reason in brackets, and the problem for the caller. */
 interface Failure {
@@ -35,7 +32,7 @@ const FAILURES = {
       later(
         'platform-unauthorized',
         'The platform rejects the API key. Ask an operator to fix it.',
-        UNAUTHORIZED_RETRY_SECONDS,
+        OPERATOR_RETRY_SECONDS,
       ),
   },
   /** 404. */
@@ -72,7 +69,7 @@ const FAILURES = {
       later(
         'sending-held',
         'An operator holds all changes to the platform. Send the request again after the release.',
-        HELD_RETRY_SECONDS,
+        OPERATOR_RETRY_SECONDS,
       ),
   },
   /** The contract file lacks a setting. The request was not sent. */

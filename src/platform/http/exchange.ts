@@ -74,7 +74,7 @@ export async function exchange(
 const isSuccess = (status: number) => status >= 200 && status < 300;
 
 /** Reads an answer. @returns undefined if it is longer than the limit; the rest is not read, and the connection closed */
-async function bytesOf(answer: Readable, limit: number): Promise<Buffer | undefined> {
+export async function bytesOf(answer: Readable, limit: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {

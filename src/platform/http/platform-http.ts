@@ -16,8 +16,6 @@ import { UnreadableAnswers } from './unreadable-answers.repository.js';
 export interface CallOptions {
   /** Ends the call at shutdown, as `unreachable` if nothing was sent, otherwise as `unknown-outcome`. */
   signal?: AbortSignal;
-  /** Maximum time to connect, in milliseconds. Defaults to 2 seconds. */
-  connectWithinMs?: number;
 }
 
 /** The values of the contract's placeholders. */
@@ -31,6 +29,7 @@ interface PlatformCall {
   body?: object;
 }
 
+/** Maximum time to connect, with the questions before it. */
 export const CONNECT_TIMEOUT_MS = 2_000;
 const FREE_SOCKETS = 16;
 /**
@@ -114,16 +113,12 @@ export class PlatformHttp implements OnApplicationShutdown {
     if (isNew) this.log.warn({ msg: message, operation });
   }
 
-  private async attempt({
-    signal,
-    connectWithinMs = CONNECT_TIMEOUT_MS,
-    ...call
-  }: PlatformCall & CallOptions): Promise<PlatformAnswer> {
+  private async attempt({ signal, ...call }: PlatformCall & CallOptions): Promise<PlatformAnswer> {
     const { operation } = call;
     const platform = { base: this.env.PLATFORM_BASE_URL, apiKey: this.env.PLATFORM_API_KEY };
     const started = this.clock.monotonicMs();
     const isAllowed = factsOf(operation).reads || (await this.sending.isAllowed().catch(() => undefined));
-    const connectMs = connectWithinMs - (this.clock.monotonicMs() - started);
+    const connectMs = CONNECT_TIMEOUT_MS - (this.clock.monotonicMs() - started);
     if (isAllowed === undefined || connectMs <= 0)
       throw new PlatformError('unreachable', operation, { reason: 'database' });
     if (!isAllowed) throw new PlatformError('held', operation);

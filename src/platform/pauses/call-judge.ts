@@ -60,32 +60,37 @@ export class CallJudge {
    * Lets a call go out, unless calls pause. While they do and their time is over, it is marked as the probe, so that no other
    * one goes before it is answered.
    *
+   * @param pauses as they were read in this transaction
    * @param answerMs after which it is surely answered
    * @returns the keys of the pauses that it probes; undefined if it must not go
    */
-  async admit(tx: Tx, operation: OperationName, now: Date, answerMs: number): Promise<string[] | undefined> {
-    const keys = this.keysOf({ operation });
-    const known = await this.pauses.read(tx);
-    if (keys.some((key) => isClosed(known.get(key) as Pause, now))) return undefined;
-    const probed = keys.filter((key) => isProbed(known.get(key) as Pause));
-    if (probed.length === 0) return [];
-    const locked = await this.pauses.lock(tx, keys);
-    if (keys.some((key) => isClosed(locked.get(key) as Pause, now))) return undefined;
-    const still = probed.filter((key) => isProbed(locked.get(key) as Pause));
-    for (const key of still) await this.pauses.save(tx, probing(locked.get(key) as Pause, now, answerMs));
-    return still;
+  async admit(
+    tx: Tx,
+    pauses: Pauses,
+    operation: OperationName,
+    now: Date,
+    answerMs: number,
+  ): Promise<string[] | undefined> {
+    const keys = [USER_MANAGEMENT, operation];
+    const probedIn = (read: Pauses) => {
+      const own = keys.map((key) => read.get(key) as Pause);
+      return own.some((pause) => isClosed(pause, now)) ? undefined : own.filter(isProbed);
+    };
+    const known = probedIn(pauses);
+    if (!known || known.length === 0) return known && [];
+    const locked = probedIn(await this.pauses.lock(tx, keys));
+    for (const pause of locked ?? []) await this.pauses.save(tx, probing(pause, now, answerMs));
+    return locked?.map(({ key }) => key);
   }
 
   /** Judges an answer and stores what it changes, which is nothing for most. */
   async judge(tx: Tx, call: JudgedCall, ending: Ending, now: Date): Promise<Judged> {
     const judged = this.judged(await this.pauses.read(tx), call, ending, now);
     if (judged.changed.length === 0) return judged;
-    const certain = this.judged(await this.pauses.lock(tx, this.keysOf(call)), call, ending, now);
+    const certain = this.judged(await this.pauses.lock(tx, [USER_MANAGEMENT, call.operation]), call, ending, now);
     for (const pause of certain.changed) await this.pauses.save(tx, pause);
     return certain;
   }
-
-  private keysOf = ({ operation }: Pick<JudgedCall, 'operation'>): string[] => [USER_MANAGEMENT, operation];
 
   private judged(pauses: Pauses, call: JudgedCall, ending: Ending, now: Date): Judged & { changed: Pause[] } {
     const { operation, person, beganAt, probes } = call;
@@ -110,7 +115,7 @@ export class CallJudge {
       ({ succeededBase, succeededAt }) =>
         succeededBase === base && succeededAt !== null && now.getTime() - succeededAt.getTime() < PROOF_MS,
     );
-    const hasSucceeded = pause.succeededUrl === this.urlOf(operation);
+    const hasSucceeded = pause.succeededUrl === operationUrl(this.contract, this.base, operation);
     const isSame = refused?.operation === operation && refused.code === ending.status;
     return judge(ending, {
       namesUser: facts.parameters.includes('userId'),
@@ -120,15 +125,11 @@ export class CallJudge {
     });
   }
 
-  private urlOf(operation: OperationName): string {
-    return operationUrl(this.contract, this.base, operation);
-  }
-
   /** Counts successes and refusals of an operation. */
   private counted(pause: Pause, operation: OperationName, verdict: Verdict, now: Date): Pause {
     if (verdict === 'refused') return { ...pause, refusals: pause.refusals + 1 };
     if (verdict !== 'ok') return pause;
-    const succeededUrl = this.urlOf(operation);
+    const succeededUrl = operationUrl(this.contract, this.base, operation);
     const isRecent = pause.succeededAt !== null && now.getTime() - pause.succeededAt.getTime() < STEP_MS;
     if (isRecent && pause.succeededUrl === succeededUrl && pause.refusals === 0) return pause;
     return { ...pause, succeededAt: now, succeededUrl, succeededBase: urlDigest(this.base), refusals: 0 };

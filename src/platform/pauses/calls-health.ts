@@ -1,31 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { type Health, HealthIndicator, healthOf, type Reason } from '../../monitoring/health-indicator.js';
-import { utc } from '../../monitoring/health-texts.js';
 import { Metrics } from '../../monitoring/metrics.js';
 import { UnreadableAnswers } from '../http/unreadable-answers.repository.js';
 import { CallLog } from './call-log.repository.js';
 import type { Pause } from './pause-rule.js';
 import { PausesRepository } from './pauses.repository.js';
-import { type Stop, stopOf } from './stop.js';
+import { stopOf } from './stop.js';
 
 /** People in a row whom the platform refuses before it is a cause: single refusals are about single people. */
 const REFUSED_IN_A_ROW = 20;
 
 /** Why calls of user management do not go out, or are refused. Pure. */
 export function callsReasons(pauses: readonly Pause[], now: Date): Reason[] {
-  const stops = pauses.flatMap((pause) => stopOf(pause, now) ?? []);
   const refused = pauses.filter(({ refusals }) => refusals >= REFUSED_IN_A_ROW);
   return [
-    ...stops.map(reasonOf),
+    ...pauses.flatMap((pause) => stopOf(pause, now) ?? []),
     ...refused.map(({ key }): Reason => ({ code: 'platform-rejects', values: { operations: key } })),
   ];
-}
-
-function reasonOf({ code, operation, status, since, until }: Stop): Reason {
-  const when = code === 'rate-limited' ? `until ${utc(until)}` : `next probe at ${utc(until)}`;
-  const detail = code === 'rate-limited' || status === null ? when : `${status}, ${when}`;
-  return { code, values: { operations: operation, detail }, ...(since && { since }) };
 }
 
 /** The health and the metrics of calls to user management, over all processes. */

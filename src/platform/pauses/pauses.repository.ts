@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
-import { USER_OPERATIONS } from '../contract/operations.js';
+import { USER_OPERATIONS } from '../contract/capabilities.js';
 import { type Pause, USER_MANAGEMENT } from './pause-rule.js';
-import { type Stop, stopOf } from './stop.js';
+import { stopOf } from './stop.js';
 
 /** The pauses of user management and of its operations, by their keys. */
 export type Pauses = ReadonlyMap<string, Pause>;
@@ -32,7 +32,7 @@ export class PausesRepository {
   }
 
   /** Why calls do not go out: of all of them, or else of the first operation that pauses; undefined if none does. */
-  async stopped(): Promise<Stop | undefined> {
+  async stopped(): Promise<ReturnType<typeof stopOf>> {
     const { now, pauses } = await this.readNow();
     return [...pauses.values()].flatMap((pause) => stopOf(pause, now) ?? [])[0];
   }

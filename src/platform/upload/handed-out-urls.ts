@@ -3,7 +3,7 @@ import { Database } from '../../database/database.js';
 import { Fingerprints } from '../../vault/fingerprints.js';
 
 /** The purpose of a file. A URL is accepted only for its own. */
-type FileKind = 'recording' | 'compliance';
+export type FileKind = 'recording' | 'compliance';
 
 /**
  * The file URLs that the platform returned to us. They are accepted without a check of their host. Only their

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
+import { finished } from 'node:stream/promises';
 
 /** How long a sender may continue after a failure, because most read the answer only at the end. */
 const LINGER_MS = 5_000;
@@ -17,12 +16,6 @@ export function sourceOf(request: Readable): Readable {
 
 /** Drops what still comes for a while, so that a sender in the middle of its body gets the answer and no reset. */
 export async function dropRest(request: Readable, ms = LINGER_MS): Promise<void> {
-  if (request.readableEnded || request.destroyed) return;
-  const done = new AbortController();
-  const { signal } = done;
-  const ended = Promise.race([once(request, 'end', { signal }), once(request, 'close', { signal })]);
   request.unpipe().resume();
-  await Promise.race([ended, delay(ms, undefined, { signal })]).catch(() => undefined);
-  done.abort();
-  ended.catch(() => undefined);
+  await finished(request, { writable: false, cleanup: true, signal: AbortSignal.timeout(ms) }).catch(() => undefined);
 }

@@ -11,6 +11,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { charsetOf } from '../../text/json-text.js';
 import { PlatformError, platformProblem } from '../contract/platform-errors.js';
 import { type ConnectionWatch, resettableAgents, sendWithin } from '../http/connections.js';
+import { bytesOf } from '../http/exchange.js';
 import { errorForAnswer, MAX_ERROR_BYTES } from '../http/platform-answer.js';
 import { ADDRESS_NOT_PUBLIC, checkPublicUrl, guardedLookup } from './public-url.js';
 
@@ -19,22 +20,12 @@ interface UploadOptions {
   /** The exact size in bytes, because stores of pre-signed URLs reject chunked bodies. */
   contentLength: number;
   /** Defaults to PUT. */
-  method?: UploadTarget['method'];
+  method?: 'PUT' | 'POST';
   /** All headers except the length. */
   headers?: Record<string, string>;
   signal?: AbortSignal;
   /** Maximum time without a byte in either direction. Defaults to a minute. */
   idleMs?: number;
-}
-
-/** The URL, method and headers for sending a file. */
-export interface UploadTarget {
-  uploadUrl: string;
-  /** The URL that identifies the file to the platform; may equal the upload URL. */
-  fileUrl: string;
-  method: 'PUT' | 'POST';
-  /** All headers except the length. */
-  headers: Record<string, string>;
 }
 
 /** Thrown when the source ends early or has another length than announced. The store is not at fault. */
@@ -153,19 +144,14 @@ function exactly(length: number): Transform {
 type StoreAnswer = Awaited<ReturnType<typeof readAnswer>>;
 
 async function readAnswer(response: IncomingMessage) {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > MAX_ERROR_BYTES) break;
-      chunks.push(chunk);
-    }
-  } catch {
-    // The status is enough.
-  }
-  const content = { bytes: Buffer.concat(chunks), charset: charsetOf(response.headers['content-type']) };
-  return { status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'], content };
+  const { statusCode: status = 0, headers } = response;
+  // The status is enough, even if the rest is too long or does not come.
+  const bytes = await bytesOf(response, MAX_ERROR_BYTES).catch(() => undefined);
+  return {
+    status,
+    retryAfter: headers['retry-after'],
+    content: bytes && { bytes, charset: charsetOf(headers['content-type']) },
+  };
 }
 
 /** Converts the error of an upload to a problem; returns other errors unchanged. @param what such as "the recording" */

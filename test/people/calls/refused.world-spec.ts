@@ -1,4 +1,5 @@
 import type { FeedPageResponse } from '../../../src/feed/feed.dto.js';
+import type { PlatformUserResponse } from '../../../src/people/api/person-view.js';
 import { contractFile } from '../../support/contract-file.js';
 import { useWorld } from '../../world/use-world.js';
 import { peopleOf } from '../mirroring.js';
@@ -156,7 +157,7 @@ describe('a 404 of a deletion', () => {
 
 test('a 404 of a list says that the client’s user is missing, and a create makes it again', async () => {
   await put('providers/second');
-  await put('clients/missing');
+  const { platformUserId: user } = await put('clients/missing');
   vanish('missing');
   expect(verdictOf(await put('clients/missing', { providers: ['second'] }))).toEqual([
     'needs-review',
@@ -165,6 +166,9 @@ test('a 404 of a list says that the client’s user is missing, and a create mak
   await resolve('clients/missing', { action: 'create' });
   expect(verdictOf(await settled('clients/missing'))).toEqual(SYNCED);
   expect(usersOf('missing')).toHaveLength(1);
+  // Sessions still name the lost user.
+  const former = await world.call<PlatformUserResponse>('GET', `/v1/people/platform-users/${user}`);
+  expect(former.body).toMatchObject({ deleted: true, formerPerson: { kind: 'client', externalId: 'missing' } });
 });
 
 test('a deletion that is refused is tried once more, and is over when the user is gone', async () => {
