@@ -1,5 +1,8 @@
+import { Clock } from '../../src/config/clock.js';
+import { Database } from '../../src/database/database.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
+import { UnreadableAnswers } from '../../src/platform/http/unreadable-answers.repository.js';
 import { contractFile } from '../support/contract-file.js';
 import { useWorld } from '../world/use-world.js';
 
@@ -29,5 +32,19 @@ test('a wrong pointer is named in health and on the person, until an answer is r
   await world.advance('20 min');
   await world.settle();
   await world.call('PUT', '/v1/providers/p-2', { body: { ...body, email: 'ana@example.org' }, wait: 60 });
+  expect(await platform()).toMatchObject({ status: 'ok' });
+});
+
+test('what a process has named that is gone is removed by the readable answers of another one', async () => {
+  const put = async (id: string) => {
+    const body = { email: `${id}@example.org`, firstName: 'Pia', lastName: 'Ruiz' };
+    await world.call('PUT', `/v1/providers/${id}`, { body, wait: 60 });
+  };
+  await put('p-1');
+  const gone = new UnreadableAnswers(world.get(Database), world.get(Clock));
+  await gone.note('createProvider', 'no id');
+  expect(await platform()).toMatchObject({ status: 'degraded' });
+  await world.advance('61 s');
+  await put('p-2');
   expect(await platform()).toMatchObject({ status: 'ok' });
 });

@@ -3,15 +3,15 @@ import { Clock } from '../../config/clock.js';
 import { Database, prepared } from '../../database/database.js';
 import type { OperationName } from '../contract/operations.js';
 
-/** How often one process stores the same cause. */
+/** How often one process stores the same cause, or removes what others have stored. */
 const REPEAT_MS = 60_000;
 
 /** The newest unreadable answer to each operation, until one is readable. Shared by all processes. */
 @Injectable()
 export class UnreadableAnswers {
   private readonly noted = new Map<OperationName, { reason: string; atMs: number }>();
-  /** Operations without a stored answer, as far as this process knows. */
-  private readonly readable = new Set<OperationName>();
+  /** When this process last removed what is stored about an operation that was answered since. */
+  private readonly removedMs = new Map<OperationName, number>();
 
   constructor(
     private readonly database: Database,
@@ -22,19 +22,20 @@ export class UnreadableAnswers {
   async note(operation: OperationName, reason: string): Promise<boolean> {
     const atMs = this.clock.monotonicMs();
     const last = this.noted.get(operation);
-    if (last?.reason === reason && atMs - last.atMs < REPEAT_MS && !this.readable.has(operation)) return false;
+    if (last?.reason === reason && atMs - last.atMs < REPEAT_MS && !this.removedMs.has(operation)) return false;
     this.noted.set(operation, { reason, atMs });
-    this.readable.delete(operation);
+    this.removedMs.delete(operation);
     const upsert = `INSERT INTO unreadable_answers VALUES ($1, $2)
       ON CONFLICT (operation) DO UPDATE SET reason = excluded.reason, at = excluded.at`;
     await this.database.pool.query(prepared(upsert, [operation, reason]));
     return true;
   }
 
-  /** Removes what is stored about an operation, once it is answered. */
+  /** Removes what any process has stored about an operation, once it is answered; at most once a minute. */
   async answered(operation: OperationName): Promise<void> {
-    if (this.readable.has(operation)) return;
-    this.readable.add(operation);
+    const atMs = this.clock.monotonicMs();
+    if (atMs - (this.removedMs.get(operation) ?? Number.NEGATIVE_INFINITY) < REPEAT_MS) return;
+    this.removedMs.set(operation, atMs);
     await this.database.pool.query(prepared('DELETE FROM unreadable_answers WHERE operation = $1', [operation]));
   }
 
