@@ -103,13 +103,16 @@ export class Sending implements OnApplicationBootstrap {
       const detail = 'HOLD_SENDING is true, so sending stays held. Remove the setting, restart, then release.';
       throw new Problem('held-by-setting', detail);
     }
-    const set = await this.prisma.transaction(async (tx) => {
-      if (held) await this.hold(tx, { by: by.id, reason: reason ?? '' }, [OLDER_DATABASE.by]);
-      else await this.release(tx, restored);
-      const because = reason === undefined ? '' : ` for ${reason}`;
-      await this.audit.store(tx, `${held ? 'held' : 'released'}${because}${restored ? ', restored' : ''}`);
-      return this.read(tx);
-    });
+    const set = await this.prisma.transaction(
+      async (tx) => {
+        if (held) await this.hold(tx, { by: by.id, reason: reason ?? '' }, [OLDER_DATABASE.by]);
+        else await this.release(tx, restored);
+        const because = reason === undefined ? '' : ` for ${reason}`;
+        await this.audit.store(tx, `${held ? 'held' : 'released'}${because}${restored ? ', restored' : ''}`);
+        return this.read(tx);
+      },
+      restored ? 'bulk' : 'usual',
+    );
     this.isHeld = held;
     if (!held) for (const queue of QUEUE_NAMES) this.notifier.notify(queue);
     return set;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { type ImportFile, sumOfOutcomes } from '../../harness/service.js';
 import { Env } from '../../src/config/env.js';
 import { Database } from '../../src/database/database.js';
@@ -5,9 +6,11 @@ import { ImportsRepository } from '../../src/imports/model/imports.repository.js
 import { PlanRepository } from '../../src/imports/plan/plan.repository.js';
 import { ImportErasure } from '../../src/imports/run/import-erasure.js';
 import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
+import { LaterStatements } from '../../src/imports/run/later-statements.js';
 import { OutcomesRepository } from '../../src/imports/run/outcomes.repository.js';
 import { RowApplier } from '../../src/imports/run/row-applier.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
+import { PlatformUsersRepository } from '../../src/people/store/platform-users.repository.js';
 import { limitsOf } from '../../src/queue/work/limiter.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from '../support/bulk.js';
 import { useWorld } from '../world/use-world.js';
@@ -152,6 +155,17 @@ describe('pause', () => {
     expect((await person('clients', 'c-1')).body.sync.state).toBe('synced');
     expect((await show(other)).state).toBe('completed');
   });
+
+  test('does not stop a provider whom a client of the EHR waits for, although the import restates it', async () => {
+    await world.call('PUT', '/v1/sending', { body: { held: true, reason: 'CASE-1' } });
+    await put('providers/p-1', { email: 'p-1@mail.example', firstName: 'Pia', lastName: 'One' });
+    await put('clients/c-1', cleo('Now', ['p-1']));
+    const { id } = await prepared('', [providers('p-1')]);
+    await transition(id, 'pause');
+    await world.call('PUT', '/v1/sending', { body: { held: false } });
+    await world.settle();
+    expect((await person('clients', 'c-1')).body.sync.state).toBe('synced');
+  });
 });
 
 describe('cancel', () => {
@@ -194,6 +208,30 @@ describe('a row that was not applied', () => {
     await world.settle();
     expect((await person('clients', 'c-1')).body).toMatchObject({ lastName: 'Now', sync: { state: 'synced' } });
     expect(await outcomes(id)).toEqual([['c-1', 'skipped', 'changed-since-read']]);
+  });
+
+  test('loses against a PUT that comes while its batch is applied', async () => {
+    const pia = (lastName: string) => ({ email: `${lastName}@mail.example`, firstName: 'Pia', lastName });
+    await world.call('PUT', '/v1/sending', { body: { held: true, reason: 'CASE-1' } });
+    await put('providers/old', pia('Before'));
+    const linked = `externalId,email,firstName,lastName,platformUserId\nnew,n@mail.example,Pia,File,${randomUUID()}`;
+    const id = await unapplied({ name: 'providers.csv', type: 'text/csv', content: linked });
+    // The person gets the id of the row after the batch has locked its people, and is put after the batch has read them.
+    const [later, users] = [world.get(LaterStatements), world.get(PlatformUsersRepository)];
+    const outdated = later.outdated.bind(later);
+    jest.spyOn(later, 'outdated').mockImplementationOnce(async (...rows) => {
+      await world.call('POST', '/v1/providers/old/rename', { body: { externalId: 'new' } });
+      return outdated(...rows);
+    });
+    const describeUser = users.describe.bind(users);
+    const asked = jest.spyOn(users, 'describe').mockImplementationOnce(async (...user) => {
+      expect((await put('providers/new', pia('Now'))).status).toBe(202);
+      return describeUser(...user);
+    });
+    await world.work.imports();
+    expect(asked).toHaveBeenCalled();
+    expect((await person('providers', 'new')).body).toMatchObject({ lastName: 'Now' });
+    expect(await outcomes(id)).toEqual([['new', 'skipped', 'changed-since-read']]);
   });
 
   test('is skipped and erased by a DELETE', async () => {

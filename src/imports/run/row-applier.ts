@@ -21,7 +21,10 @@ interface DesiredPerson extends RowToApply {
   fingerprint: Buffer | null;
 }
 
-/** Someone else created a person of a batch after its people were locked, so that it has to be read again. */
+/** SQL condition: person `p` is a provider for whom a client of the EHR waits, and stays before all imports. */
+const IS_AWAITED = `(p.urgent AND p.kind = 'provider')`;
+
+/** Someone else created or stated a person of a batch after its people were locked, so that it has to be read again. */
 export class Overtaken extends Error {}
 
 /** Applies rows of a plan: their people become desired, and the feeder of the people's queue finds those that are due. */
@@ -105,13 +108,14 @@ export class RowApplier {
          profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint,
          fault = NULL, refused_operation = NULL, refused_code = NULL, refused_at = NULL, failures = 0,
          wanted_at = excluded.wanted_at, wanted_version = p.wanted_version + 1,
-         stated_at = excluded.stated_at, import_id = excluded.import_id, urgent = false,
+         stated_at = excluded.stated_at,
+         import_id = CASE WHEN ${IS_AWAITED} THEN NULL ELSE excluded.import_id END, urgent = ${IS_AWAITED},
          review = CASE WHEN p.email_fingerprint IS NOT DISTINCT FROM excluded.email_fingerprint
            OR p.review = 'restored-unknown' THEN p.review END,
          checked_absent_at = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint
            THEN NULL ELSE p.checked_absent_at END,
          due_at = CASE WHEN p.call_id IS NOT NULL THEN p.due_at END
-       WHERE p.id = excluded.id`,
+       WHERE p.id = excluded.id AND p.stated_at <= excluded.stated_at`,
       [
         importId,
         column('id'),
