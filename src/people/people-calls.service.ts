@@ -4,6 +4,7 @@ import { errorTrace } from '../errors/error-trace.js';
 import { UsersClient } from '../platform/clients/users-client.js';
 import { Contract } from '../platform/contract/contract.js';
 import { PlatformError } from '../platform/contract/platform-errors.js';
+import { openIfReadable } from '../vault/unreadable-value.js';
 import type { SentCall } from './rules/apply-answer.js';
 import type { CallResult } from './rules/call-result.js';
 import { type Profile, ProfileSeal } from './rules/profile.js';
@@ -38,11 +39,11 @@ export class PeopleCalls {
   async open({ row, call }: TakenCall): Promise<Profile | undefined> {
     const { operation, subject } = call;
     if (operation === 'deleteUser' || operation === 'setClientProviders') return NO_PROFILE;
+    if (subject === 'any') {
+      const provider = await this.people.anyProvider().catch(() => undefined);
+      return (provider && openIfReadable(() => this.seal.open(provider, provider.profile))) ?? NO_PROFILE;
+    }
     try {
-      if (subject === 'any') {
-        const provider = await this.people.anyProvider();
-        return provider ? this.seal.open(provider, provider.profile) : NO_PROFILE;
-      }
       const sealed = subject === 'attempted' ? row.unsettledProfile : row.profile;
       return sealed ? this.seal.open(row, sealed) : NO_PROFILE;
     } catch (error) {

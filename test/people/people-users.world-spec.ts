@@ -123,6 +123,15 @@ test('a create with another user than the event keeps the linked user and lists 
   expect(await unknownToEhr()).toEqual([made?.userId]);
 });
 
+test('a second user is found by the deletion although its person was renamed', async () => {
+  await put('clients/noor');
+  await tell({ userId: addUser('Client', { partnerUserId: 'noor' }), externalUserId: 'noor', role: 'Client' });
+  await world.call('POST', '/v1/clients/noor/rename', { body: { externalId: 'nora' } });
+  expect(verdictOf(await remove('clients/nora'))).toEqual(['needs-review', 'platform-user-taken']);
+  await resolve('clients/nora', { action: 'delete' });
+  expect(verdictOf(await settled('clients/nora'))).toEqual(['deleted', null]);
+});
+
 describe('USER_CREATED', () => {
   /** A client that waits for review, because the answer to its create was lost. */
   async function lostClient(): Promise<string> {

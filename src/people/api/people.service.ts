@@ -157,7 +157,8 @@ export class PeopleService {
         row.context.hasSecondUser = false;
       }
       const fields = { ...EXPEDITED, wantedAt: row.context.now, wantedVersion: row.person.version + 1 };
-      if (action === 'create') await this.users.saveLost(tx, row);
+      const isMissing = row.person.review === 'platform-user-missing' && row.platformUserId !== platformUserId;
+      if (action === 'create' || (action === 'link' && isMissing)) await this.users.saveLost(tx, row);
       if (action !== 'link')
         return { row, person: restated(applyResolve(row.person, action, row.context), row.context.now), fields };
       if (!platformUserId) {

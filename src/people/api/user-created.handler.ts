@@ -53,6 +53,8 @@ export class UserCreatedHandler implements EventHandler<InboxEvent<'USER_CREATED
     const key = kind && externalUserId !== null ? { kind, externalId: externalUserId } : undefined;
     const former = key && (await this.formerIds.find(key.kind, [key.externalId], tx)).get(key.externalId);
     const row = key && (await this.people.lock(tx, former ? { id: former.id } : key));
+    // A deletion of this user may have been answered before the person was locked.
+    if (await this.users.isSettled(tx, platformUserId)) return;
     const isOpen = row && row.person.platformUserId === null && (row.person.wanted || row.person.unsettled !== null);
     if (!isOpen) return this.users.save(tx, user);
     await this.people.update(tx, row, applyLink(row.person, platformUserId, 'event'), linkedFields(row));

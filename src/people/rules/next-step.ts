@@ -85,9 +85,7 @@ function mirroredStep(person: Person, context: DecisionContext): Step {
   const { unsettled, appliedProviders } = person;
   // A delete without an answer is completed first, so that the person can safely be created again.
   if (unsettled?.operation === 'deleteUser') return believedCall(person, 'deleteUser', 'pending');
-  // A create without an answer, beside the user that another answer or an event has named.
-  if (unsettled && isCreate(unsettled) && unsettled.email !== null)
-    return settleStep(person, 'pending', 'create-unknown');
+  if (mayMakeSecond(person)) return settleStep(person, 'pending', 'create-unknown');
   if (person.kind === 'provider') return rest('synced', null);
   if (awaitsProvider(person, context)) return rest('waiting', 'provider-not-mirrored');
   const wanted = wantedList(context);
@@ -100,9 +98,14 @@ function mirroredStep(person: Person, context: DecisionContext): Step {
   return notBefore(call(person, 'setClientProviders', 'synced', list), unsettled.lookUpAt);
 }
 
+/** A create without an answer, beside the user that another answer or an event has named, can be looked up. */
+const mayMakeSecond = ({ unsettled }: Person): boolean =>
+  unsettled !== null && isCreate(unsettled) && unsettled.email !== null;
+
 function absenceStep(person: Person, context: DecisionContext): Step {
   if (person.review === 'delete-unconfirmed') return review(person.review);
   if (person.platformUserId !== null) {
+    if (mayMakeSecond(person)) return settleStep(person, 'deleting', 'delete-unknown');
     if (isFoundOnlyByEmail(person, context)) return review('delete-linked');
     if (context.hasSecondUser) return review('platform-user-taken');
     if (context.stillListed) return rest('deleting', 'clients-still-listed');

@@ -132,7 +132,11 @@ export function applyResolve(person: Person, action: Exclude<ResolveAction, 'lin
   }
 }
 
-/** Links a person to a platform user, for an event or an operator. Pure. */
+/**
+ * Links a person to a platform user, for an event or an operator. A create in flight, which only an event meets, stays
+ * unsettled, because it may make another user. Pure.
+ */
 export function applyLink(person: Person, platformUserId: string, origin: Origin): Person {
-  return { ...person, ...RESET, ...UNOBSERVED, platformUserId, origin };
+  const inFlight = person.call?.id === person.unsettled?.call ? person.unsettled : null;
+  return { ...person, ...RESET, ...UNOBSERVED, unsettled: inFlight, platformUserId, origin };
 }

@@ -112,6 +112,9 @@ export class CallsRepository {
       const row = await this.people.lock(tx, { id: taken.row.id });
       const now = row?.context.now ?? new Date();
       const { operation } = call;
+      const isCurrent = row?.person.call?.id === call.id;
+      // The commit of an earlier try was not confirmed.
+      if (!isCurrent && (await this.log.has(tx, { personId: taken.row.id, operation, at: beganAt }))) return false;
       const { refused: last, fault } = row?.person ?? taken.row.person;
       const refused = last && { ...last, hasFailed: fault !== null };
       const judged = { operation, person: taken.row.id, beganAt, probes: taken.probes, refused };
@@ -127,13 +130,12 @@ export class CallsRepository {
       const tried = call.subject === 'attempted' ? row.person.unsettled?.operation : operation;
       const succeededAt = pauses.get(tried ?? operation)?.succeededAt ?? null;
       const facts = { now, limitedUntil, succeededAt, fraction: this.random.fraction() };
-      const isCurrent = row.person.call?.id === call.id;
       const person = isCurrent ? applyAnswer(row.person, call, answer, facts) : applyLate(row.person, call, answer);
       await this.saveUsers(tx, row, call, person, answer);
       if (!isCurrent && person === row.person) return false;
       const errorCode = isCurrent ? codeOf(verdict, result, call) : row.errorCode;
       const { step } = await this.people.update(tx, { ...row, step: row.step ?? operation, errorCode }, person, {
-        ...(isCurrent && this.texts(row, person, result)),
+        ...((isCurrent || person.platformUserId !== row.person.platformUserId) && this.texts(row, person, result)),
         ...this.profileOf(taken, row, person),
       });
       return row.urgent && step.do === 'call' && step.dueAt <= now && person.call === null;

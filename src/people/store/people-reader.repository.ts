@@ -18,6 +18,10 @@ const ROLE = `CASE p.kind WHEN 'client' THEN '${ROLES.client}' ELSE '${ROLES.pro
 /** SQL condition: person `p` must be deleted, and has a user. */
 const IS_LEAVING = 'NOT p.wanted AND p.platform_user_id IS NOT NULL';
 
+/** SQL array of the external ids that person `p` has or had, because the platform keeps the one of the create. */
+const OWN_IDS = `ARRAY(SELECT p.external_id
+  UNION ALL SELECT f.external_id FROM former_ids f WHERE f.person_id = p.id AND f.into_id IS NULL)`;
+
 /** The codes that the cause of the newest call's failure explains. */
 const EXPLAINED = ['platform-fault', 'platform-unreachable', 'outcome-unknown', 'create-unknown', 'delete-unknown'];
 
@@ -35,7 +39,7 @@ const SURROUNDINGS = `
       SELECT CASE WHEN u.role = ${ROLE} THEN 'fits' ELSE 'differs' END
       FROM platform_users u WHERE u.platform_user_id = p.platform_user_id) END AS role,
     ${IS_LEAVING} AND EXISTS (
-      SELECT 1 FROM platform_users u WHERE u.external_user_id = p.external_id AND u.role = ${ROLE} AND u.person_id IS NULL
+      SELECT 1 FROM platform_users u WHERE u.external_user_id = ANY (${OWN_IDS}) AND u.role = ${ROLE} AND u.person_id IS NULL
         AND NOT EXISTS (SELECT 1 FROM people q WHERE q.platform_user_id = u.platform_user_id)) AS "hasSecondUser",
     CASE WHEN p.error_code IN ('${EXPLAINED.join("', '")}') THEN (
       SELECT c.operation || ', ' || c.reason FROM platform_calls c WHERE c.person_id = p.id ORDER BY c.id DESC LIMIT 1)

@@ -77,8 +77,10 @@ export class PlatformUsersRepository {
   }
 
   /** Forgets that other users have the external id of a person; they stay listed as unknown to the EHR. */
-  async forgetSecond(tx: Tx, { externalId, kind }: { externalId: string; kind: PersonKind }): Promise<void> {
-    const where = { externalUserId: externalId, role: ROLES[kind] };
+  async forgetSecond(tx: Tx, { id, externalId, kind }: PersonRow): Promise<void> {
+    const former = await tx.formerId.findMany({ where: { personId: id, intoId: null }, select: { externalId: true } });
+    const ids = [externalId, ...former.map((one) => one.externalId)];
+    const where = { externalUserId: { in: ids }, role: ROLES[kind] };
     await tx.platformUser.updateMany({ where, data: { externalUserId: null } });
   }
 

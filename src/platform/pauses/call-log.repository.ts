@@ -17,6 +17,11 @@ export class CallLog {
     await tx.platformCall.create({ data: { ...call, durationMs: Math.round(durationMs) } });
   }
 
+  /** True if a call is logged already. */
+  async has(tx: Tx, call: Pick<LoggedCall, 'personId' | 'operation' | 'at'>): Promise<boolean> {
+    return (await tx.platformCall.findFirst({ where: call, select: { id: true } })) !== null;
+  }
+
   /** The newest calls of a person, newest first. */
   of(personId: string, take: number): Promise<PlatformCall[]> {
     return this.prisma.platformCall.findMany({ where: { personId }, orderBy: { id: 'desc' }, take });

@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import type { TraceResponse } from '../../../src/people/api/trace.dto.js';
 import { NOT_SENT } from '../../../src/people/rules/call-result.js';
 import { CallsRepository, type TakenCall } from '../../../src/people/store/calls.repository.js';
+import { PlatformUsersRepository } from '../../../src/people/store/platform-users.repository.js';
+import type { UserRole } from '../../../src/platform/contract/wire-types.js';
 import { useWorld } from '../../world/use-world.js';
 import { peopleOf } from '../mirroring.js';
 
 const world = useWorld();
-const { begin, beginRemoval, put, settled, verdict, verdictOf, callsDuring } = peopleOf(world);
+const { get, begin, beginRemoval, put, settled, verdict, verdictOf, callsDuring } = peopleOf(world);
 
 const SYNCED = ['synced', null];
 const calls = () => world.get(CallsRepository);
@@ -19,6 +22,16 @@ async function die(path: string): Promise<TakenCall> {
   const taken = await calls().take(await idOf(path), randomUUID());
   if (!taken) throw new Error(`No call of ${path} is due.`);
   return taken;
+}
+/** Adds a client's user as the platform's own application does. */
+const addUser = (more: { email?: string; partnerUserId: string }): string => {
+  const user = { role: 'Client' as const, firstName: 'M', lastName: 'M', providerUserIds: [], ...more };
+  return world.platform.simulator.state.users.add(user).userId;
+};
+/** Delivers a USER_CREATED event. */
+async function tell(payload: { userId: string; role: UserRole; externalUserId: string }): Promise<void> {
+  world.platform.simulator.state.deliveries.send({ eventType: 'USER_CREATED', payload });
+  await world.settle();
 }
 const passing = async (span: '16 s' | '24 s' | '2 min' | '61 min') => {
   await world.advance(span);
@@ -181,6 +194,76 @@ describe('an answer that comes after its call was given up', () => {
     const list = await world.call<{ items: { platformUserId: string }[] }>('GET', '/v1/people/unknown-to-ehr');
     expect(list.body.items.map((item) => item.platformUserId)).toEqual([userId]);
   });
+});
+
+describe('a create in flight', () => {
+  const absent = { ...NOT_SENT, kind: 'ok', status: 200, said: { kind: 'absent' } } as const;
+  /** A create that was marked, of a person whose email the platform does not know. */
+  async function creating(path: string, more: object = {}): Promise<TakenCall> {
+    await begin(path, more);
+    await calls().settle(await die(path), absent);
+    return die(path);
+  }
+
+  test('that is lost after an event has named another user is looked up, so that a deletion finds both', async () => {
+    const email = 'c-1@example.org';
+    const create = await creating('clients/c-1', { email });
+    addUser({ email, partnerUserId: 'c-1' });
+    await tell({ userId: addUser({ partnerUserId: 'c-1' }), externalUserId: 'c-1', role: 'Client' });
+    await calls().settle(create, { ...NOT_SENT, kind: 'unknown-outcome' });
+    await beginRemoval('clients/c-1');
+    for (const _step of ['lookup', 'deletion']) await passing('2 min');
+    expect(await verdict('clients/c-1')).toEqual(['needs-review', 'platform-user-taken']);
+  });
+
+  test('of a provider keeps its invitation, although its answer comes late', async () => {
+    const create = await creating('providers/p-1');
+    await world.advance('24 s');
+    await calls().take(await idOf('providers/p-1'), randomUUID());
+    const said = { kind: 'created', userId: randomUUID() } as const;
+    await calls().settle(create, {
+      ...NOT_SENT,
+      kind: 'ok',
+      status: 200,
+      said,
+      inviteUrl: 'https://platform.example/i',
+    });
+    expect(await get('providers/p-1')).toMatchObject({
+      platformUserId: said.userId,
+      inviteUrl: 'https://platform.example/i',
+    });
+  });
+});
+
+test('a late event about a user that is being deleted does not link it again', async () => {
+  const { platformUserId: userId } = await put('providers/p-1');
+  await beginRemoval('providers/p-1');
+  const deletion = await die('providers/p-1');
+  await begin('providers/p-1');
+  const users = world.get(PlatformUsersRepository);
+  const isSettled = users.isSettled.bind(users);
+  const asked = jest.spyOn(users, 'isSettled').mockImplementationOnce(async (...user) => {
+    const before = await isSettled(...user);
+    world.platform.simulator.state.users.remove(world.platform.usersOf('p-1')[0] as never);
+    await calls().settle(deletion, { ...NOT_SENT, kind: 'ok', status: 200, said: { kind: 'deleted' } });
+    return before;
+  });
+  await tell({ userId: userId as string, externalUserId: 'p-1', role: 'HealthcareProvider' });
+  expect(asked).toHaveBeenCalled();
+  const back = await settled('providers/p-1');
+  expect(verdictOf(back)).toEqual(SYNCED);
+  expect(world.platform.usersOf('p-1').map((user) => user.userId)).toEqual([back.platformUserId]);
+});
+
+test('an answer that is stored twice, because its commit was not confirmed, counts once', async () => {
+  await put('providers/second');
+  await put('clients/c-1');
+  await begin('clients/c-1', { providers: ['second'] });
+  const list = await die('clients/c-1');
+  for (const _time of ['unconfirmed', 'again']) await calls().settle(list, { ...NOT_SENT, kind: 'unreachable' });
+  const body = { kind: 'client', externalId: 'c-1' };
+  const { history } = (await world.call<TraceResponse>('POST', '/v1/people/trace', { body })).body;
+  expect(history.filter(({ outcome }) => outcome === 'unreachable')).toHaveLength(1);
 });
 
 test('an answer is stored once the database accepts it', async () => {

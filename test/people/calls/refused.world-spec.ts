@@ -171,6 +171,19 @@ test('a 404 of a list says that the client’s user is missing, and a create mak
   expect(former.body).toMatchObject({ deleted: true, formerPerson: { kind: 'client', externalId: 'missing' } });
 });
 
+test('a link to another user keeps the missing one with its person, too', async () => {
+  await put('providers/second');
+  const { platformUserId: user } = await put('clients/missing');
+  vanish('missing');
+  await put('clients/missing', { providers: ['second'] });
+  const { users } = world.platform.simulator.state;
+  const names = { firstName: 'M', lastName: 'M', providerUserIds: [] };
+  await resolve('clients/missing', { action: 'link', platformUserId: users.add({ role: 'Client', ...names }).userId });
+  expect(verdictOf(await settled('clients/missing'))).toEqual(SYNCED);
+  const former = await world.call<PlatformUserResponse>('GET', `/v1/people/platform-users/${user}`);
+  expect(former.body).toMatchObject({ deleted: true, formerPerson: { kind: 'client', externalId: 'missing' } });
+});
+
 test('a deletion that is refused is tried once more, and is over when the user is gone', async () => {
   await put('clients/kept');
   refuse('deleteUser', 409);

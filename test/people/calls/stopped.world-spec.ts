@@ -178,6 +178,14 @@ describe('a 401', () => {
     expect(world.platform.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
   });
 
+  test('ends although the provider whose email is looked up cannot be decrypted', async () => {
+    await world.settle();
+    await world.sql(`UPDATE people SET profile = 'x' WHERE kind = 'provider'`);
+    world.platform.release();
+    await passing('61 min');
+    expect(await verdicts(['clients/c', 'clients/gone', 'clients/moved'])).toEqual([SYNCED, ['deleted', null], SYNCED]);
+  });
+
   test('pauses also after a restart', async () => {
     await world.settle();
     await world.restart();
