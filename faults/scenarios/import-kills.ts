@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { OPEN_UPLOAD_LOCK } from '../../src/imports/upload/upload-connections.js';
+import { OPEN_UPLOAD_LOCK } from '../../src/imports/plan/row-sql.js';
 import type { Scenario } from '../scenario.js';
 import { FeedWatch } from '../workload/feed-watch.js';
 import { ImportWork } from '../workload/import-work.js';
@@ -37,7 +37,7 @@ export const importKills: Scenario = {
     const [planned] = await world.rows<{ state: string }>('SELECT state FROM imports WHERE id = $1', [id]);
     world.oracle.same('a killed planner leaves the import unchanged', planned, { state: 'staging' });
     await killAt(world, LOCK_OF_APPLYING);
-    const started = await world.count('import_rows WHERE started_at IS NOT NULL');
+    const started = await world.count('import_rows WHERE applied_at IS NOT NULL');
     world.oracle.same('a worker that is killed while applying rows applies none', started, 0);
 
     for (let worker = 0; worker < 3; worker += 1) await world.processes.add('worker');

@@ -4,7 +4,8 @@ import { AuditLinker } from '../../src/audit/audit-linker.js';
 import { JobOutcomes } from '../../src/compliance/job-outcomes.repository.js';
 import { JobSender } from '../../src/compliance/job-sender.js';
 import { ResultRefresher } from '../../src/compliance/result-refresher.js';
-import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
+import { ImportsRepository } from '../../src/imports/model/imports.repository.js';
+import { ImportSteps } from '../../src/imports/run/import-steps.service.js';
 import { Retention } from '../../src/operations/retention.js';
 import type { QueueName } from '../../src/queue/backend/queue-names.js';
 import { Feeder } from '../../src/queue/work/feeder.js';
@@ -37,7 +38,8 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
   const results = app.get(ResultRefresher, { strict: false });
   const submissions = app.get(JobSender, { strict: false });
   const outcomes = app.get(JobOutcomes, { strict: false });
-  const imports = app.get(ImportRunner, { strict: false });
+  const imports = app.get(ImportsRepository, { strict: false });
+  const steps = app.get(ImportSteps, { strict: false });
   const heads = app.get(AuditHeads, { strict: false });
   const linker = app.get(AuditLinker, { strict: false });
   const retention = app.get(Retention, { strict: false });
@@ -61,8 +63,12 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
       await outcomes.reviewUnreadable();
     },
     people: jobs,
+    /** Plans and applies imports, without a call to the platform. */
     async imports() {
-      await imports.run();
+      for (let hasMore = true; hasMore; ) {
+        hasMore = false;
+        for (const { id } of await imports.due()) hasMore = (await steps.next(id)) || hasMore;
+      }
     },
     jobs,
     /** Adds due rows, and works on the next job only, if one may start. */
@@ -92,7 +98,6 @@ export const WORK_OF_POLLS: Record<string, keyof Work> = {
   'compliance jobs': 'compliance',
   'lost compliance submissions': 'compliance',
   'unreadable results': 'compliance',
-  imports: 'imports',
   'audit-links': 'links',
   'audit-heads': 'heads',
   'retention-audit': 'retention',
@@ -105,5 +110,4 @@ export const WORK_OF_QUEUES: Record<QueueName, keyof Work> = {
   sessions: 'sessions',
   'session-requests': 'requests',
   compliance: 'compliance',
-  imports: 'imports',
 };

@@ -12,15 +12,17 @@ import { GuardsRepository } from './plan/guards.repository.js';
 import { PlanRepository } from './plan/plan.repository.js';
 import { RepeatedRows } from './plan/repeated-rows.js';
 import { SnapshotDeletes } from './plan/snapshot-deletes.repository.js';
-import { EarlyDeletions } from './run/early-deletions.js';
+import { ImportCounts } from './run/import-counts.repository.js';
 import { ImportErasure } from './run/import-erasure.js';
-import { ImportRunner } from './run/import-runner.service.js';
+import { ImportSteps } from './run/import-steps.service.js';
 import { ImportsProcessor } from './run/imports.processor.js';
 import { LaterStatements } from './run/later-statements.js';
 import { OutcomesRepository } from './run/outcomes.repository.js';
+import { Planner } from './run/planner.service.js';
 import { RestoredImports } from './run/restored-imports.js';
 import { RowApplier } from './run/row-applier.js';
 import { RowsToApply } from './run/rows-to-apply.repository.js';
+import { WithdrawalRepository } from './run/withdrawal.repository.js';
 import { RowCorrector } from './upload/row-corrector.js';
 import { StagingRepository } from './upload/staging.repository.js';
 import { StoredRecords } from './upload/stored-records.repository.js';
@@ -33,17 +35,18 @@ import { UploadsService } from './upload/uploads.service.js';
   controllers: [ImportsController],
   providers: [
     CorrectionsService,
-    EarlyDeletions,
     GuardsRepository,
     ImportErasure,
     ImportMentions,
     ImportRowsService,
-    ImportRunner,
+    ImportCounts,
+    ImportSteps,
     ImportsRepository,
     ImportsService,
     LaterStatements,
     OutcomesRepository,
     PlanRepository,
+    Planner,
     RepeatedRows,
     RowCellsRepository,
     RowCorrector,
@@ -55,8 +58,9 @@ import { UploadsService } from './upload/uploads.service.js';
     StoredRecords,
     UploadConnectionPool,
     UploadsService,
+    WithdrawalRepository,
   ],
-  exports: [ImportRunner, ImportsRepository],
+  exports: [ImportSteps, ImportsRepository],
 })
 export class ImportsModule {}
 

@@ -88,7 +88,10 @@ export function retentionRules(env: Env): Record<string, Rule> {
        WHERE ${places('import_rows', `(profile IS NOT NULL OR cells IS NOT NULL) AND ${IN_EXPIRED_IMPORT} AND ${IS_NO_HELD_ROW('t')}`)}`,
     ),
     // No upload is open for so long.
-    deletedIds: rule(usual, deletion('deleted_ids', `deleted_at < greatest($1, now() - interval '2 days')`)),
+    deletedIds: rule(
+      usual,
+      deletion('people', `wanted_version = 0 AND stated_at < greatest($1, now() - interval '2 days')`),
+    ),
     notes: rule(
       notes,
       `UPDATE document_revisions SET notes = NULL, removed_at = now()

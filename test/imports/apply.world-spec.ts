@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { type ImportFile, sumOfOutcomes } from '../../harness/service.js';
 import { Env } from '../../src/config/env.js';
-import { Database } from '../../src/database/database.js';
 import { ImportsRepository } from '../../src/imports/model/imports.repository.js';
 import { PlanRepository } from '../../src/imports/plan/plan.repository.js';
+import { ImportCounts } from '../../src/imports/run/import-counts.repository.js';
 import { ImportErasure } from '../../src/imports/run/import-erasure.js';
-import { ImportRunner } from '../../src/imports/run/import-runner.service.js';
 import { LaterStatements } from '../../src/imports/run/later-statements.js';
-import { OutcomesRepository } from '../../src/imports/run/outcomes.repository.js';
 import { RowApplier } from '../../src/imports/run/row-applier.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { PlatformUsersRepository } from '../../src/people/store/platform-users.repository.js';
@@ -32,7 +30,7 @@ const cleo = (lastName: string, list: string[]) => ({ firstName: 'Cleo', lastNam
 /** The ids of applied rows, in the order in which they were applied. */
 async function applied(importId: string): Promise<string[]> {
   const found = await world.sql<{ id: string }>(
-    'SELECT external_id AS id FROM import_rows WHERE import_id = $1 AND started_at IS NOT NULL ORDER BY started_at, row_no',
+    'SELECT external_id AS id FROM import_rows WHERE import_id = $1 AND applied_at IS NOT NULL ORDER BY applied_at, row_no',
     [importId],
   );
   return found.map(({ id }) => id);
@@ -115,7 +113,7 @@ describe('a running import', () => {
     expect(view).toMatchObject({ state: 'completed', counts: { total: 21, created: 21 }, etaSeconds: null });
     expect(world.platform.arrivals()).toBe(view.calls.made);
     const record = await world.get(ImportsRepository).find(id);
-    const counted = record && (await world.get(OutcomesRepository).totals({ ...record, totals: null }));
+    const counted = record && (await world.get(ImportCounts).totals({ ...record, totals: null }));
     expect(record?.totals).toEqual(counted);
   });
 });
@@ -378,7 +376,7 @@ describe('people that a snapshot deletes', () => {
     const { id } = await planned('mode=snapshot', [clients(['c-3'], ['p-1'])]);
     world.platform.injectFault({ kind: 'status', operation: 'deleteUser', status: 503, count: null });
     // The account was linked by email, and the plan does not cover a change since.
-    await world.sql(`UPDATE people SET wanted_at = wanted_at + '1 microsecond' WHERE external_id = 'c-1'`);
+    await world.sql(`UPDATE people SET wanted_version = wanted_version + 1 WHERE external_id = 'c-1'`);
     await transition(id, 'apply', ['deletes']);
     await world.settle(200).catch(() => undefined);
     const people = await Promise.all(['c-1', 'c-2'].map((one) => person('clients', one)));
@@ -473,24 +471,21 @@ describe('an import that meets a fault', () => {
   test('fails after three plans that crashed their process', async () => {
     const id = await start('', [providers('p-1')]);
     const imports = world.get(ImportsRepository);
-    const crash = () => world.get(Database).transaction((tx) => imports.beginPlan(tx));
-    for (let crashes = 0; crashes < 3; crashes += 1) expect((await crash())?.id).toBe(id);
+    for (let crashes = 1; crashes <= 3; crashes += 1) expect(await imports.beginPlan(id, true)).toBe(crashes);
     await world.work.imports();
     expect(await show(id)).toMatchObject({ state: 'failed', error: { code: 'plan-crashed' } });
   });
 
   test('does not fail because other processes find its plan in progress', async () => {
     const id = await start('', [providers('p-1')]);
-    const database = world.get(Database);
     const imports = world.get(ImportsRepository);
     const plans = world.get(PlanRepository);
     const plan = plans.plan.bind(plans);
     jest.spyOn(plans, 'plan').mockImplementationOnce(async (...parameters) => {
-      for (let processes = 0; processes < 4; processes += 1)
-        expect(await database.transaction((tx) => imports.beginPlan(tx))).toBeUndefined();
+      for (let processes = 0; processes < 4; processes += 1) expect(await imports.beginPlan(id, true)).toBeUndefined();
       return plan(...parameters);
     });
-    await world.get(ImportRunner).run();
+    await world.work.imports();
     expect((await show(id)).state).toBe('running');
   });
 });

@@ -112,13 +112,12 @@ export class History {
 
   constructor(private readonly world: World) {
     const rows = world.get(RowsToApply);
-    jest.spyOn(rows, 'next').mockImplementation(async () => {
-      const batches = await RowsToApply.prototype.next.call(rows);
-      if (this.room === undefined) return batches;
-      const [first] = batches;
-      const rowNos = first?.rowNos.slice(0, this.room) ?? [];
-      this.room -= rowNos.length;
-      return first && rowNos.length > 0 ? [{ ...first, rowNos }] : [];
+    jest.spyOn(rows, 'next').mockImplementation(async (id) => {
+      const rowNos = await RowsToApply.prototype.next.call(rows, id);
+      if (this.room === undefined) return rowNos;
+      const some = rowNos.slice(0, this.room);
+      this.room -= some.length;
+      return some;
     });
     const directory = UserDirectory.prototype;
     const { add, remove } = directory;

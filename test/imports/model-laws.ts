@@ -2,7 +2,7 @@ import type { World } from '../../harness/world/world.js';
 import type { ImportResponse } from '../../src/imports/api/import-view.js';
 import type { RowOutcome } from '../../src/imports/model/import.js';
 import { ImportsRepository } from '../../src/imports/model/imports.repository.js';
-import { OutcomesRepository } from '../../src/imports/run/outcomes.repository.js';
+import { ImportCounts } from '../../src/imports/run/import-counts.repository.js';
 import type { PersonKind } from '../../src/people/rules/person.js';
 import { idOf, type Key, kindOf, type Profile, statementsIn } from './model-files.js';
 import type { History, Said, SentImport } from './model-history.js';
@@ -23,7 +23,7 @@ interface StoredRow {
   outcome: RowOutcome;
   code: string | null;
   phase: number | null;
-  startedAt: Date | null;
+  appliedAt: Date | null;
   providers: string[] | null;
 }
 
@@ -45,7 +45,7 @@ async function read(world: World, sent: SentImport): Promise<Ended> {
     [sent.id],
   );
   const rows = await world.sql<StoredRow>(
-    `SELECT file, line, kind, external_id AS "externalId", planned, outcome, code, phase, started_at AS "startedAt", providers
+    `SELECT file, line, kind, external_id AS "externalId", planned, outcome, code, phase, applied_at AS "appliedAt", providers
      FROM import_rows WHERE import_id = $1 ORDER BY row_no`,
     [sent.id],
   );
@@ -63,7 +63,7 @@ function saidBy(sent: Ended, key: Key, others: readonly Ended[]): Profile | null
   const [row] = counting;
   if (row) {
     const said = row.file === 0 ? null : stated(sent, row, key);
-    if (isCancelled && !row.startedAt) return undefined;
+    if (isCancelled && !row.appliedAt) return undefined;
     if (row.outcome !== 'skipped') return said;
     if (row.code === 'changed-since-read' || row.code === 'erased') {
       return others.some((other) => isSkippedAfter(other, sent, row, others)) ? undefined : said;
@@ -79,8 +79,8 @@ function saidBy(sent: Ended, key: Key, others: readonly Ended[]): Profile | null
 
 /** Applying a plan deletes only the people that it lists, who existed when it was made. */
 function hasStartedSince(plan: Ended, other: Ended, key: Key): boolean {
-  const isBetween = ({ startedAt }: StoredRow) =>
-    startedAt !== null && startedAt >= plan.openedAt && plan.appliedAt !== null && startedAt <= plan.appliedAt;
+  const isBetween = ({ appliedAt }: StoredRow) =>
+    appliedAt !== null && appliedAt >= plan.openedAt && plan.appliedAt !== null && appliedAt <= plan.appliedAt;
   return other.openedAt < plan.openedAt && other.rows.some((row) => names(row, key) && isBetween(row));
 }
 
@@ -159,11 +159,7 @@ async function checkCounts(world: World, { id, finishedAt, rows }: Ended): Promi
   });
   const record = await world.get(ImportsRepository).find(id);
   if (!record) throw new Error('The import is gone.');
-  const {
-    remaining: _,
-    callsMade: __,
-    ...counted
-  } = await world.get(OutcomesRepository).totals({ ...record, totals: null });
+  const { remaining: _, callsMade: __, ...counted } = await world.get(ImportCounts).totals({ ...record, totals: null });
   expect(record.totals).toMatchObject(counted);
 }
 

@@ -54,6 +54,7 @@ CREATE TABLE "people" (
     "urgent" BOOLEAN NOT NULL DEFAULT false,
     "due_at" TIMESTAMPTZ(3),
     "import_id" UUID,
+    "new_by_import" UUID,
     "merged_into" UUID,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
@@ -70,6 +71,10 @@ CREATE INDEX "people_step_due_at_idx" ON "people"("step", "due_at") WHERE "impor
 CREATE INDEX "people_urgent_idx" ON "people"("step", "due_at") WHERE "urgent" AND "due_at" IS NOT NULL;
 CREATE INDEX "people_applied_providers_idx" ON "people" USING GIN ("applied_providers");
 CREATE UNIQUE INDEX "people_kind_external_id_key" ON "people"("kind", "external_id");
+-- Whom the cancel of an import may withdraw.
+CREATE INDEX "people_new_by_import_idx" ON "people"("new_by_import", "kind", "id") WHERE "new_by_import" IS NOT NULL;
+-- Deletions of people whom the EHR has never named.
+CREATE INDEX "people_stated_at_idx" ON "people"("stated_at") WHERE "wanted_version" = 0;
 -- Retention and erasure leave out what belongs to these few.
 CREATE INDEX "people_held_at_idx" ON "people"("held_at") WHERE "held_at" IS NOT NULL;
 CREATE INDEX "people_merged_into_idx" ON "people"("merged_into") WHERE "merged_into" IS NOT NULL;
@@ -154,7 +159,9 @@ CREATE TABLE "imports" (
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "applied_at" TIMESTAMPTZ(3),
     "finished_at" TIMESTAMPTZ(3),
-    "attempts" INTEGER NOT NULL DEFAULT 0,
+    "failures" INTEGER NOT NULL DEFAULT 0,
+    "due_at" TIMESTAMPTZ(3),
+    "withdraws" BOOLEAN NOT NULL DEFAULT false,
     "files" BYTEA NOT NULL,
     "mentioned" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "lost_providers" INTEGER NOT NULL DEFAULT 0,
@@ -187,25 +194,29 @@ CREATE TABLE "import_rows" (
     "corrected" BOOLEAN NOT NULL DEFAULT false,
     "planned" TEXT,
     "phase" SMALLINT,
-    "started_at" TIMESTAMPTZ(3),
+    "applied_at" TIMESTAMPTZ(3),
     "person_id" UUID,
-    "person_wanted_at" TIMESTAMPTZ(6),
+    "person_version" INTEGER,
+    "replaced" JSONB,
     "calls_min" INTEGER NOT NULL DEFAULT 0,
     "calls_max" INTEGER NOT NULL DEFAULT 0,
     "outcome" "row_outcome" NOT NULL DEFAULT 'pending',
     "code" TEXT,
     "field" TEXT,
     "hint" TEXT,
+    "settled_at" TIMESTAMPTZ(3),
     CONSTRAINT "import_rows_pkey" PRIMARY KEY ("import_id","row_no")
 );
--- Rows that have not started, in the order in which they will.
-CREATE INDEX "import_rows_unstarted_idx" ON "import_rows"("import_id", "phase", "row_no") WHERE "phase" IS NOT NULL;
+-- Rows that were not applied, in the order in which they will be.
+CREATE INDEX "import_rows_unapplied_idx" ON "import_rows"("import_id", "phase", "row_no") WHERE "phase" IS NOT NULL;
 -- Rows whose people are not finished.
-CREATE INDEX "import_rows_started_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'pending' AND "started_at" IS NOT NULL;
+CREATE INDEX "import_rows_applied_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'pending' AND "applied_at" IS NOT NULL;
+-- The newest outcomes of people.
+CREATE INDEX "import_rows_settled_idx" ON "import_rows"("import_id", "settled_at", "row_no") WHERE "settled_at" IS NOT NULL;
 -- Rows that a plan compares: few of a file that was imported before.
 CREATE INDEX "import_rows_pending_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'pending';
 CREATE INDEX "import_rows_rejected_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'rejected';
--- From a person to the rows that contain personal data of it, or have not started. Unchanged rows do neither.
+-- From a person to the rows that contain personal data of it, or were not applied. Unchanged rows do neither.
 CREATE INDEX "import_rows_external_id_idx" ON "import_rows"("external_id") WHERE "profile" IS NOT NULL OR "cells" IS NOT NULL;
 CREATE INDEX "import_rows_email_fingerprint_idx" ON "import_rows"("email_fingerprint") WHERE "email_fingerprint" IS NOT NULL;
 
@@ -216,14 +227,6 @@ CREATE TABLE "import_records" (
     "sealed" BYTEA NOT NULL,
     CONSTRAINT "import_records_pkey" PRIMARY KEY ("import_id","block_no")
 );
-
-CREATE TABLE "deleted_ids" (
-    "kind" "person_kind" NOT NULL,
-    "external_id" TEXT NOT NULL,
-    "deleted_at" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT "deleted_ids_pkey" PRIMARY KEY ("kind","external_id")
-);
-CREATE INDEX "deleted_ids_deleted_at_idx" ON "deleted_ids"("deleted_at");
 
 CREATE TABLE "api_keys" (
     "id" UUID NOT NULL,

@@ -5,8 +5,8 @@ import { openIfReadable } from '../../vault/unreadable-value.js';
 import { ImportsRepository } from '../model/imports.repository.js';
 import { IS_NAMED_BY_EMAIL } from '../model/named-rows.js';
 import type { RowCells } from '../parse/row/import-row.js';
+import type { ImportRowRecord } from '../run/import-counts.repository.js';
 import { ImportErasure } from '../run/import-erasure.js';
-import type { ImportRowRecord } from '../run/outcomes.repository.js';
 import { RowCellsRepository } from './row-cells.repository.js';
 
 /** Rows in one read. */
@@ -52,7 +52,7 @@ export class ImportMentions implements OnModuleInit {
         import_rows: { profile: ERASED, cells: ERASED, profile_hash: ERASED, email_fingerprint: ERASED },
       },
       read: async (client) => this.of(client),
-      ...{ erase: (tx, person) => this.erasure.erase(tx, person), erased: 'rows of imports' },
+      ...{ erase: (tx, person) => this.erasure.erase(tx, person), erased: 'rows of imports', ofUnknown: true },
     });
   }
 

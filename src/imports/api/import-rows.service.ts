@@ -5,7 +5,7 @@ import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { messageFor } from '../../people/rules/person-codes.js';
 import type { ImportFile } from '../model/import.js';
 import { FIELDS, type RowCells } from '../parse/row/import-row.js';
-import { type ImportRowRecord, OutcomesRepository } from '../run/outcomes.repository.js';
+import { ImportCounts, type ImportRowRecord } from '../run/import-counts.repository.js';
 import { noProviderHint } from '../upload/staging-writer.js';
 import type { ImportRowCells, ImportRowsQuery, ImportRowView } from './imports.dto.js';
 import { ImportsService } from './imports.service.js';
@@ -20,16 +20,16 @@ const PAGE = 1_000;
 export class ImportRowsService {
   constructor(
     private readonly imports: ImportsService,
-    private readonly outcomes: OutcomesRepository,
+    private readonly counts: ImportCounts,
     private readonly cells: RowCellsRepository,
     private readonly audit: Audit,
   ) {}
 
-  /** One page of rows, in the order of the files. @throws {Problem} 404 */
+  /** One page of rows, in the order of the files or the newest outcomes first. @throws {Problem} 404 */
   async list(id: string, query: ImportRowsQuery): Promise<Page<ImportRowView>> {
     const files = await this.imports.files(id);
-    const [after] = decodeCursor<[number]>(query.cursor, 'number') ?? [0];
-    const rows = await this.outcomes.rows(id, query, query.limit + 1, after);
+    const isNewest = query.order === 'newest';
+    const rows = isNewest ? await this.newest(id, query) : await this.inOrder(id, query);
     const rejected = query.cells ? rows.filter(({ outcome }) => outcome === 'rejected') : [];
     const cells = await this.cells.of(
       id,
@@ -38,13 +38,24 @@ export class ImportRowsService {
     return pageOf(
       rows,
       query.limit,
-      (row) => [row.rowNo],
+      (row) => (isNewest ? [(row.settledAt as Date).toISOString(), row.rowNo] : [row.rowNo]),
       (row) => {
         if (row.kind) this.audit.about(row.kind, row.externalId);
         const shown = showRow(row, files);
         return rejected.includes(row) ? { ...shown, cells: showCells(cells.get(row.rowNo)) } : shown;
       },
     );
+  }
+
+  private inOrder(id: string, query: ImportRowsQuery): Promise<ImportRowRecord[]> {
+    const [after] = decodeCursor<[number]>(query.cursor, 'number') ?? [0];
+    return this.counts.rows(id, query, query.limit + 1, after);
+  }
+
+  private newest(id: string, query: ImportRowsQuery): Promise<ImportRowRecord[]> {
+    const after = decodeCursor<[string, number]>(query.cursor, 'time', 'number');
+    const place = after && { settledAt: after[0], rowNo: after[1] };
+    return this.counts.newestRows(id, query, query.limit + 1, place);
   }
 
   /** The rejected rows with line, code and hint, as CSV. @throws {Problem} 404 */
@@ -55,7 +66,7 @@ export class ImportRowsService {
 
   private async *rejected(id: string, files: ImportFile[]): AsyncGenerator<(RejectedRow & { subject: Subject })[]> {
     for (let after = 0; ; ) {
-      const rows = await this.outcomes.rows(id, { outcome: 'rejected' }, PAGE, after);
+      const rows = await this.counts.rows(id, { outcome: 'rejected' }, PAGE, after);
       const cells = await this.cells.of(
         id,
         rows.map(({ rowNo }) => rowNo),
@@ -73,7 +84,7 @@ export class ImportRowsService {
   }
 }
 
-function showRow({ rowNo, file, ...row }: ImportRowRecord, files: readonly ImportFile[]): ImportRowView {
+function showRow({ rowNo, file, settledAt: _, ...row }: ImportRowRecord, files: readonly ImportFile[]): ImportRowView {
   const of = files[file - 1];
   return { row: rowNo, file: of?.name ?? '', ...row, hint: hintOf(row, of) };
 }

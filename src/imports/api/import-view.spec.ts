@@ -15,7 +15,7 @@ const shown = (pace: Pace) => showImport(record, totals, pace, [], null);
 
 describe('an import', () => {
   it('has counts that add up to its total without deletions, which are counted separately', () => {
-    const { counts, needAttention } = shown({ callsPerSecond: 5, etaUnknown: null });
+    const { counts, needAttention } = shown({ callsPerSecond: 5, others: 0, etaUnknown: null });
     expect(counts).toEqual({
       ...{ total: 46, pending: 40, created: 3, linked: 0, updated: 0, unchanged: 0, skipped: 0 },
       ...{ rejected: 2, failed: 1, needsReview: 0, deleted: 4 },
@@ -24,11 +24,14 @@ describe('an import', () => {
   });
 
   it('ends after the fewest to the most remaining calls at the limit of calls', () => {
-    expect(shown({ callsPerSecond: 3, etaUnknown: null })).toMatchObject({ etaMinSeconds: 14, etaSeconds: 27 });
+    expect(shown({ callsPerSecond: 3, others: 0, etaUnknown: null })).toMatchObject({
+      etaMinSeconds: 14,
+      etaSeconds: 27,
+    });
   });
 
   it('has no estimate, but a reason, while no call is made', () => {
-    const view = shown({ callsPerSecond: null, etaUnknown: 'no-worker' });
+    const view = shown({ callsPerSecond: null, others: 0, etaUnknown: 'no-worker' });
     expect(view).toMatchObject({ etaMinSeconds: null, etaSeconds: null, etaUnknown: 'no-worker' });
   });
 });

@@ -6,6 +6,7 @@ import type { Guard, GuardName } from '../model/import-guards.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import type { ImportTotals } from '../model/totals.js';
 import type { FileKind, FileMapping, ImportFormat, MappedColumn } from '../parse/row/import-row.js';
+import type { Cancellation } from '../run/withdrawal.repository.js';
 
 export class GuardThresholdResponse {
   percent!: number;
@@ -115,9 +116,9 @@ export class ImportResponse {
   /** Rejected rows of a snapshot that do not identify a person; while there are any, no one is deleted */
   unclearRows!: number;
   calls!: ImportCallsResponse;
-  /** At the limit of calls, if every person needs the most calls; null if unknown or finished */
+  /** Until its last call, at the limit of calls, if every person needs the most calls and everyone else who is due goes first; null if unknown or finished */
   etaSeconds!: number | null;
-  /** The same, if every person needs the fewest calls */
+  /** The same, if every person needs the fewest calls, and goes first */
   etaMinSeconds!: number | null;
   /** Why the end cannot be estimated */
   etaUnknown!: EtaUnknown | null;
@@ -136,6 +137,20 @@ export class ImportResponse {
   finishedAt!: Date | null;
 }
 
+/** What a cancel of an import would do now. */
+export class CancellationResponse implements Cancellation {
+  /** Rows that were not applied, and are skipped */
+  skipped!: number;
+  /** New people that are withdrawn, because nothing was sent for them */
+  withdrawnPeople!: number;
+  /** Deletions that are withdrawn, because they were not sent: these people stay */
+  withdrawnDeletions!: number;
+  /** Deletions that were sent, and complete */
+  completedDeletions!: number;
+  /** Other people whose rows were applied: they stay as the rows say */
+  staying!: number;
+}
+
 export class ImportPageResponse extends PageResponse {
   items!: ImportResponse[];
 }
@@ -144,6 +159,8 @@ export class ImportPageResponse extends PageResponse {
 export interface Pace {
   /** Null if unknown. */
   callsPerSecond: number | null;
+  /** The most calls of everyone else who is due. */
+  others: number;
   etaUnknown: EtaUnknown | null;
 }
 
@@ -169,7 +186,7 @@ export function showImport(
     ...{ planned: totals.planned, deletes, reasons: totals.reasons },
     ...{ corrected: totals.corrected, repeatedIds: totals.repeatedIds, unclearRows: totals.unclearRows, lostProviders },
     calls: { made: totals.callsMade, remaining },
-    etaSeconds: eta(remaining.max),
+    etaSeconds: eta(remaining.max === 0 ? 0 : remaining.max + pace.others),
     etaMinSeconds: eta(remaining.min),
     etaUnknown: pace.etaUnknown,
     needAttention: sum(ATTENTION.flatMap((outcome) => [counts[outcome] ?? 0, deletes[outcome] ?? 0])),

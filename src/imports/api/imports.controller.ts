@@ -2,7 +2,6 @@ import type { Readable } from 'node:stream';
 import { Body, Controller, Get, HttpCode, Patch, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { EVENT_STREAM, EventStreams } from '../../access/guard/event-streams.js';
 import { StreamedAnswers } from '../../access/guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from '../../access/identity/scopes.js';
 import { StepUp } from '../../access/identity/step-up.js';
@@ -10,13 +9,13 @@ import { Env } from '../../config/env.js';
 import { PageQuery } from '../../http/request/page.js';
 import { RawContent, RouteOptions } from '../../http/request/route-options.js';
 import { UuidParam } from '../../http/request/uuid-param.js';
-import { ClientDisconnect, PreferWait, type Wait } from '../../http/request/waiting.js';
+import { PreferWait, type Wait } from '../../http/request/waiting.js';
 import { CreationId, Idempotent } from '../../idempotency/idempotency.interceptor.js';
 import { uploadedFiles } from '../upload/uploaded-files.js';
 import { UploadsService } from '../upload/uploads.service.js';
 import { CorrectionsService } from './corrections.service.js';
 import { ImportRowsService } from './import-rows.service.js';
-import { ImportPageResponse, ImportResponse } from './import-view.js';
+import { CancellationResponse, ImportPageResponse, ImportResponse } from './import-view.js';
 import {
   ApplyRequest,
   CorrectionRequest,
@@ -38,7 +37,6 @@ export class ImportsController {
     private readonly uploads: UploadsService,
     private readonly rows: ImportRowsService,
     private readonly corrections: CorrectionsService,
-    private readonly streams: EventStreams,
     private readonly answers: StreamedAnswers,
     private readonly env: Env,
   ) {}
@@ -96,18 +94,6 @@ export class ImportsController {
     await this.answers.send(reply, caller, csv);
   }
 
-  /** Follow the progress of an import as server-sent events */
-  @Get(':id/events')
-  @ApiOkResponse({ content: EVENT_STREAM })
-  async events(
-    @UuidParam() id: string,
-    @ClientDisconnect() signal: AbortSignal,
-    @Caller() caller: Principal,
-    @Res() reply: FastifyReply,
-  ): Promise<void> {
-    await this.streams.send(reply, caller, () => this.imports.progress(id, signal));
-  }
-
   /** Apply exactly the plan; confirm guards by name */
   @Post(':id/apply')
   @StepUp(({ override }) => Array.isArray(override) && override.length > 0)
@@ -130,7 +116,13 @@ export class ImportsController {
     return this.imports.resume(id);
   }
 
-  /** Cancel an import; rows that were applied finish, all others are skipped */
+  /** What cancelling an import would do to whom */
+  @Get(':id/cancellation')
+  async cancellation(@UuidParam() id: string): Promise<CancellationResponse> {
+    return this.imports.cancellation(id);
+  }
+
+  /** Cancel an import: rows and new people and deletions for which nothing was sent are withdrawn, others finish */
   @Post(':id/cancel')
   @HttpCode(200)
   async cancel(@UuidParam() id: string): Promise<ImportResponse> {

@@ -115,6 +115,8 @@ export class MappingRequest {
 }
 
 /** The query of `GET /v1/imports/{id}/rows`. */
+const ROW_ORDERS = ['file', 'newest'] as const;
+
 export class ImportRowsQuery extends PageQuery {
   @OptionalOneOf(ROW_OUTCOMES)
   outcome?: RowOutcome;
@@ -126,6 +128,10 @@ export class ImportRowsQuery extends PageQuery {
   /** The number of rows with this reason */
   @OptionalText(100)
   code?: string;
+
+  /** newest: only rows that got an outcome since they were applied, the newest first */
+  @OptionalOneOf(ROW_ORDERS)
+  order?: (typeof ROW_ORDERS)[number];
 
   /** Shows the cells of rejected rows, so that they can be corrected */
   @ApiPropertyOptional()

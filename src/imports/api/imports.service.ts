@@ -1,7 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { KEEP_ALIVE_MS, type SentTogether } from '../../access/guard/event-streams.js';
 import { Audit } from '../../audit/audit.js';
 import { Env } from '../../config/env.js';
 import { Database } from '../../database/database.js';
@@ -12,24 +10,18 @@ import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { PeopleCalls } from '../../people/people-calls.service.js';
 import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
 import { GONE_SECONDS, WorkerProcess } from '../../processes/worker-process.js';
-import { IMPORT_QUEUE } from '../../queue/backend/queue-names.js';
-import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { limitsOf } from '../../queue/work/limiter.js';
+import { WorkQueues } from '../../queue/work/work-queues.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
 import type { ImportFile, ImportState } from '../model/import.js';
 import { exceeded, type Guard } from '../model/import-guards.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
 import { unknownImport, wrongState } from '../model/problems.js';
+import { ImportCounts } from '../run/import-counts.repository.js';
 import { LaterStatements } from '../run/later-statements.js';
 import { OutcomesRepository } from '../run/outcomes.repository.js';
+import { type Cancellation, WithdrawalRepository } from '../run/withdrawal.repository.js';
 import { type ImportResponse, type Pace, showImport } from './import-view.js';
-
-/** Minimum pause between two reads for a watcher: in milliseconds, and in multiples of the last read's duration. */
-const MIN_POLL_PAUSE_MS = 500;
-const POLL_PAUSE_FACTOR = 10;
-
-/** The states after which an import changes only on request. */
-const ENDED: readonly ImportState[] = ['completed', 'cancelled', 'failed'];
 
 /** Shows imports and their progress, and changes their states. */
 @Injectable()
@@ -38,13 +30,15 @@ export class ImportsService {
     private readonly prisma: PrismaService,
     private readonly database: Database,
     private readonly imports: ImportsRepository,
+    private readonly counts: ImportCounts,
     private readonly outcomes: OutcomesRepository,
+    private readonly withdrawal: WithdrawalRepository,
     private readonly later: LaterStatements,
     private readonly env: Env,
     private readonly calls: PeopleCalls,
     private readonly pauses: PausesRepository,
     private readonly worker: WorkerProcess,
-    private readonly notifier: QueueNotifier,
+    private readonly queues: WorkQueues,
     private readonly audit: Audit,
   ) {}
 
@@ -65,13 +59,6 @@ export class ImportsService {
     // Counting many rows again and again would slow down the work that the caller waits for.
     if (seconds > 0) await pollUntil(seconds, find, isSettled, signal);
     return this.show(id);
-  }
-
-  /** `progress` events, one for each change, until the import ends. @throws {Problem} 404 */
-  async progress(id: string, signal: AbortSignal): Promise<AsyncGenerator<SentTogether>> {
-    const first = await this.show(id);
-    await this.audit.commit();
-    return this.progressFrom(first, signal);
   }
 
   /** Returns one page, newest first. */
@@ -97,7 +84,7 @@ export class ImportsService {
     return this.transition(id, ['planned'], async (tx, record) => {
       const outcome = passGuards(record.guards ?? [], overrides);
       await this.imports.enter(tx, id, 'running');
-      await this.later.reopen(tx, id);
+      await this.later.begin(tx, id);
       return outcome;
     });
   }
@@ -118,11 +105,17 @@ export class ImportsService {
     return this.transition(id, ['paused'], (tx) => this.imports.enter(tx, id, 'running'));
   }
 
-  /** People whose rows were applied finish; all other rows are skipped. */
+  /** Skips all rows that were not applied, and withdraws new people and deletions for which nothing was sent. */
   async cancel(id: string): Promise<ImportResponse> {
     return this.transition(id, ['staging', 'needs-mapping', 'planned', 'running', 'paused'], (tx) =>
-      this.imports.enter(tx, id, 'cancelled'),
+      this.imports.cancel(tx, id),
     );
+  }
+
+  /** What a cancel would do now. @throws {Problem} 404 */
+  async cancellation(id: string): Promise<Cancellation> {
+    this.known(await this.imports.find(id));
+    return this.withdrawal.preview(id);
   }
 
   /**
@@ -141,29 +134,8 @@ export class ImportsService {
       const outcome = await work(tx, record);
       await this.audit.store(await this.prisma.in(tx), typeof outcome === 'string' ? outcome : 'ok');
     }, 'bulk');
-    this.notifier.notify(IMPORT_QUEUE);
+    void this.queues.of('imports').add(id);
     return this.show(id);
-  }
-
-  private async *progressFrom(first: ImportResponse, signal: AbortSignal): AsyncGenerator<SentTogether> {
-    let view = first;
-    let tookMs = 0;
-    let sent = '';
-    let sentAt = performance.now();
-    for (;;) {
-      const shown = JSON.stringify(view);
-      if (shown !== sent || performance.now() - sentAt > KEEP_ALIVE_MS) {
-        yield shown === sent ? [] : [{ event: 'progress', data: view }];
-        sentAt = performance.now();
-      }
-      sent = shown;
-      if (signal.aborted || ENDED.includes(view.state)) return;
-      const pauseMs = Math.max(MIN_POLL_PAUSE_MS, tookMs * POLL_PAUSE_FACTOR);
-      await delay(pauseMs, undefined, { signal }).catch(() => undefined);
-      const begunAt = performance.now();
-      view = await this.show(first.id);
-      tookMs = performance.now() - begunAt;
-    }
   }
 
   /** @throws {Problem} 404 */
@@ -175,7 +147,7 @@ export class ImportsService {
 
   private async view(record: ImportRecord): Promise<ImportResponse> {
     this.audit.about('import', record.id);
-    const totals = await this.outcomes.totals(record);
+    const totals = await this.counts.totals(record);
     const files = this.readableFiles(record);
     const offered = record.state === 'needs-mapping' ? await this.offeredColumns(record, files) : null;
     return showImport(record, totals, await this.pace(record), files, offered);
@@ -202,8 +174,8 @@ export class ImportsService {
   }
 
   /** The pace at which calls are sent, or why none can be given. */
-  private async pace({ state }: ImportRecord): Promise<Pace> {
-    const unknown = (etaUnknown: Pace['etaUnknown']): Pace => ({ callsPerSecond: null, etaUnknown });
+  private async pace({ id, state }: ImportRecord): Promise<Pace> {
+    const unknown = (etaUnknown: Pace['etaUnknown']): Pace => ({ callsPerSecond: null, others: 0, etaUnknown });
     if (state === 'paused') return unknown('paused');
     if (state !== 'running' && state !== 'planned') return unknown(null);
     if (!this.calls.isConfigured) return unknown('not-configured');
@@ -212,7 +184,8 @@ export class ImportsService {
     const stopped = await this.pauses.stopped();
     if (stopped) return unknown(stopped.code);
     const { max, duration } = limitsOf(this.env.USER_MANAGEMENT_CALLS_PER_MINUTE);
-    return { callsPerSecond: (max / duration) * 1_000, etaUnknown: null };
+    const others = await this.counts.callsOfOthers(id);
+    return { callsPerSecond: (max / duration) * 1_000, others, etaUnknown: null };
   }
 }
 

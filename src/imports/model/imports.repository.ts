@@ -4,6 +4,8 @@ import { Database } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Feed } from '../../feed/feed.js';
 import type { Import } from '../../generated/prisma/client.js';
+import { backoff } from '../../queue/work/backoff.js';
+import { QUEUE_LENGTH } from '../../queue/work/feeder.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
 import { type SealedPlace, Vault } from '../../vault/vault.js';
 import type { FileKind } from '../parse/row/import-row.js';
@@ -38,9 +40,17 @@ const MAX_EARLIER = 50;
 /** How long an import waits for a mapping, with its records stored. */
 const MAPPING_HOURS = 24;
 
-/** SQL condition: the worker has something to do for the import. */
-const IS_AT_WORK = `state IN ('staging', 'running', 'paused', 'cancelled', 'failed') AND finished_at IS NULL`;
 const IS_EXPIRED = `state = 'needs-mapping' AND created_at < clock_timestamp() - interval '${MAPPING_HOURS} hours'`;
+
+/** SQL condition: no plan of an earlier import is missing, because each plan depends on those before it. */
+const IS_NEXT_PLAN = `id = (SELECT id FROM imports WHERE state = 'staging' ORDER BY opened_at LIMIT 1)`;
+
+/** SQL condition: the import has rows whose outcomes may change. */
+const IS_AT_WORK = `state IN ('running', 'paused', 'cancelled', 'failed') AND finished_at IS NULL`;
+
+/** SQL condition: the import has a next step. */
+const IS_DUE = `(due_at IS NULL OR due_at <= clock_timestamp())
+  AND (${IS_AT_WORK} OR state = 'staging' AND ${IS_NEXT_PLAN} OR ${IS_EXPIRED})`;
 
 /** The rows of `imports`. */
 @Injectable()
@@ -114,65 +124,80 @@ export class ImportsRepository {
     );
   }
 
-  /** SQL for the poller: when an import needs the worker. */
-  nextDue(): string {
-    return `least((SELECT now() FROM imports WHERE ${IS_AT_WORK} LIMIT 1),
-      (SELECT min(created_at) + interval '${MAPPING_HOURS} hours' FROM imports WHERE state = 'needs-mapping'))`;
+  /** The imports that have a next step, in the order in which they were opened. */
+  due(): Promise<{ id: string }[]> {
+    return this.prisma.$queryRawUnsafe(
+      `SELECT id FROM imports WHERE ${IS_DUE} ORDER BY opened_at LIMIT ${QUEUE_LENGTH}`,
+    );
   }
 
-  /** The ids of imports for the worker, in the order in which they were opened. */
-  async atWork(...states: ImportState[]): Promise<string[]> {
-    const sql = `SELECT id FROM imports WHERE ${IS_AT_WORK} AND state = ANY ($1::text[]) ORDER BY opened_at`;
-    return (await this.database.pool.query<{ id: string }>(sql, [states])).rows.map(({ id }) => id);
+  /** A step failed. */
+  async postpone(id: string): Promise<void> {
+    await this.prisma.transaction(async (tx) => {
+      const [locked] = await tx.$queryRaw<{ now: Date; failures: number }[]>`
+        SELECT clock_timestamp() AS now, failures FROM imports WHERE id = ${id}::uuid FOR NO KEY UPDATE`;
+      if (!locked) return;
+      const failures = locked.failures + 1;
+      await tx.import.update({ where: { id }, data: { failures, dueAt: backoff(failures, locked.now) } });
+    });
+  }
+
+  /** A step succeeded after failures. */
+  async succeeded(id: string): Promise<void> {
+    await this.prisma.import.update({ where: { id }, data: { failures: 0, dueAt: null } });
   }
 
   /**
-   * Begins to plan the next import, and counts the attempt, so that one that kills the process counts, too.
+   * Begins the plan of an import, and counts it as failed until it ends, so that a plan that kills its process counts.
    *
-   * @returns undefined if none waits, or if another process plans it
+   * @param isCounted false if the last one ended because the database was unavailable
+   * @returns the plans that failed so far, with this one; undefined if it is not the next one to plan, or is being planned
    */
-  async beginPlan(tx: PoolClient): Promise<ImportRecord | undefined> {
-    const { rows } = await tx.query<{ id: string }>(
-      `UPDATE imports SET attempts = attempts + 1 WHERE id = (
-         SELECT id FROM imports WHERE state = 'staging' AND id = (
-           SELECT id FROM imports WHERE state = 'staging' ORDER BY opened_at LIMIT 1) FOR NO KEY UPDATE SKIP LOCKED)
-       RETURNING id`,
-    );
-    return rows[0] && this.find(rows[0].id, tx);
-  }
-
-  /** Does not count an attempt that ended because the database was unavailable. */
-  async forgetAttempt(id: string): Promise<void> {
-    await update(this.database.pool, id, 'attempts = greatest(0, attempts - 1)');
+  async beginPlan(id: string, isCounted: boolean): Promise<number | undefined> {
+    const begun = `UPDATE imports SET failures = failures + $2::int WHERE id = (
+        SELECT id FROM imports WHERE id = $1 AND state = 'staging' AND ${IS_NEXT_PLAN} FOR NO KEY UPDATE SKIP LOCKED)
+      RETURNING failures`;
+    const { rows } = await this.database.pool.query<{ failures: number }>(begun, [id, isCounted ? 1 : 0]);
+    return rows[0]?.failures;
   }
 
   /** Stores the plan. @returns false if the import was cancelled */
   planned(tx: PoolClient, id: string, guards: Guard[], isApplied: boolean): Promise<boolean> {
-    const planned = `state = CASE WHEN $2 THEN 'running' ELSE 'planned' END, guards = $3, attempts = 0,
+    const planned = `state = CASE WHEN $2 THEN 'running' ELSE 'planned' END, guards = $3, failures = 0,
       applied_at = CASE WHEN $2 THEN clock_timestamp() END`;
     return update(tx, id, planned, `state = 'staging'`, isApplied, JSON.stringify(guards));
   }
 
   /** Locks an import. @returns undefined if the condition does not hold */
-  async lock(tx: PoolClient, id: string, condition = 'true', how = ''): Promise<ImportRecord | undefined> {
-    const sql = `SELECT 1 FROM imports WHERE id = $1 AND ${condition} FOR NO KEY UPDATE ${how}`;
+  async lock(tx: PoolClient, id: string, condition = 'true'): Promise<ImportRecord | undefined> {
+    const sql = `SELECT 1 FROM imports WHERE id = $1 AND ${condition} FOR NO KEY UPDATE`;
     return (await tx.query(sql, [id])).rowCount === 1 ? this.find(id, tx) : undefined;
   }
 
-  /** Locks an import that the worker has something to do for, unless another process does it. */
+  /** Locks an import whose outcomes may change. */
   lockAtWork(tx: PoolClient, id: string): Promise<ImportRecord | undefined> {
-    return this.lock(tx, id, IS_AT_WORK, 'SKIP LOCKED');
+    return this.lock(tx, id, IS_AT_WORK);
+  }
+
+  /** Cancels an import. What it stated is withdrawn by the next steps. */
+  async cancel(tx: PoolClient, id: string): Promise<void> {
+    await update(tx, id, `state = 'cancelled', withdraws = applied_at IS NOT NULL, finished_at = NULL, totals = NULL`);
+  }
+
+  /** All that a cancelled import may withdraw is withdrawn. */
+  async withdrawn(tx: PoolClient, id: string): Promise<void> {
+    await update(tx, id, 'withdraws = false');
   }
 
   async enter(tx: PoolClient, id: string, state: ImportState): Promise<void> {
-    const entered = `state = $2, finished_at = NULL, totals = NULL,
+    const entered = `state = $2, finished_at = NULL, totals = NULL, failures = 0, due_at = NULL,
       applied_at = CASE WHEN $2 = 'running' THEN coalesce(applied_at, clock_timestamp()) ELSE applied_at END`;
     await update(tx, id, entered, 'true', state);
   }
 
   /** A corrected plan is recomputed, and then waits to be applied. */
   async replan(tx: PoolClient, id: string): Promise<void> {
-    await update(tx, id, `state = 'staging', dry_run = true, attempts = 0`);
+    await update(tx, id, `state = 'staging', dry_run = true, failures = 0, due_at = NULL`);
   }
 
   /** Fails an import in one of some states. Its rows will be skipped. */
@@ -186,17 +211,15 @@ export class ImportsRepository {
     await update(tx, id, failed, 'state = ANY ($4::text[])', code, detail, from);
   }
 
-  /** Cancels imports that waited too long for a mapping. */
-  async cancelExpired(tx: PoolClient): Promise<void> {
+  /** Cancels an import that waited too long for a mapping. */
+  async expire(id: string): Promise<void> {
     const detail = `No columns were chosen within ${MAPPING_HOURS} hours, so the stored records were deleted. Upload the files again.`;
-    await tx.query(
-      `UPDATE imports SET state = 'cancelled', error_code = 'mapping-expired', error_detail = $1 WHERE ${IS_EXPIRED}`,
-      [detail],
-    );
+    const expired = `state = 'cancelled', error_code = 'mapping-expired', error_detail = $2`;
+    await update(this.database.pool, id, expired, IS_EXPIRED, detail);
   }
 
-  /** Finishes an import with its final counts, and announces it. */
-  async finish(tx: PoolClient, { id, state }: ImportRecord, totals: ImportTotals): Promise<void> {
+  /** Finishes an import with its final counts, and announces it. @returns its final state */
+  async finish(tx: PoolClient, { id, state }: ImportRecord, totals: ImportTotals): Promise<ImportState> {
     const final = state === 'cancelled' || state === 'failed' ? state : 'completed';
     await update(tx, id, 'state = $2, totals = $3, finished_at = clock_timestamp()', 'true', final, totals);
     await this.feed.append(await this.prisma.in(tx), {
@@ -204,6 +227,7 @@ export class ImportsRepository {
       subject: `imports/${id}`,
       data: { id, state: final },
     });
+    return final;
   }
 
   private seal(id: string, files: readonly ImportFile[]): Buffer {

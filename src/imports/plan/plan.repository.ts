@@ -3,17 +3,11 @@ import type { PoolClient } from 'pg';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 import { RepeatedRows } from './repeated-rows.js';
-import { forget, isFilled, listAfter, namesOneOf, providersOf, rejectFormerIds } from './row-sql.js';
+import { forget, IS_ALONE, isFilled, listAfter, namesOneOf, providersOf, rejectFormerIds } from './row-sql.js';
 import { SnapshotDeletes } from './snapshot-deletes.repository.js';
 
 /** SQL condition: the references of a FHIR client lead to no provider, which the plan cannot find out again. */
 const IS_UNRESOLVED = `code = 'unresolved-provider'`;
-
-/** SQL condition: a row of another import may still create, change or delete the person of a row `r`. Needs `leaving`. */
-const IS_UPCOMING = `(r.kind, r.external_id) IN (SELECT kind, external_id FROM leaving)
-  OR (SELECT true FROM (SELECT import_id, kind, outcome, started_at FROM import_rows
-      WHERE external_id = r.external_id AND profile IS NOT NULL OFFSET 0) AS o
-    WHERE o.kind = r.kind AND o.import_id <> $1 AND o.outcome = 'pending' AND o.started_at IS NULL LIMIT 1) IS NOT NULL`;
 
 /** Minimum number of rows for which the planner needs statistics. */
 const MANY_ROWS = 1_000;
@@ -76,10 +70,17 @@ export class PlanRepository {
     const openedAt = '(SELECT opened_at FROM imports WHERE id = $1)';
     await tx.query(
       `UPDATE import_rows r SET outcome = 'skipped', code = $2, hint = $3, planned = NULL, ${forget()}, cells = NULL
-       WHERE r.import_id = $1 AND (r.outcome = 'pending' OR r.code = 'erased') AND (
-         (SELECT p.stated_at > ${openedAt} FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)
-         OR (SELECT d.deleted_at > ${openedAt} FROM deleted_ids d WHERE d.kind = r.kind AND d.external_id = r.external_id))`,
+       WHERE r.import_id = $1 AND (r.outcome = 'pending' OR r.code = 'erased')
+         AND (SELECT p.stated_at > ${openedAt} FROM people p WHERE p.kind = r.kind AND p.external_id = r.external_id)`,
       [importId, code, hint],
+    );
+    // A row that was rejected keeps no name of a person whom the EHR has deleted since.
+    await tx.query(
+      `UPDATE import_rows r SET ${forget()}, cells = NULL
+       WHERE r.import_id = $1 AND r.outcome = 'rejected' AND r.cells IS NOT NULL
+         AND EXISTS (SELECT FROM people p WHERE p.kind = coalesce(r.kind, p.kind) AND p.external_id = r.external_id
+           AND NOT p.wanted AND p.stated_at > ${openedAt})`,
+      [importId],
     );
   }
 
@@ -136,17 +137,14 @@ export class PlanRepository {
     const gone = rejection('inactive');
     const deleted = rejection('already-deleted');
     const { rowCount } = await tx.query(
-      `WITH leaving AS MATERIALIZED (
-         SELECT o.kind, o.external_id FROM imports i JOIN import_rows o ON o.import_id = i.id
-         WHERE i.id <> $1 AND i.state IN ('planned', 'running', 'paused') AND o.phase >= 3),
-       compared AS (
-         SELECT r.row_no, p.id AS person_id, p.wanted_at, p.error_code, p.wanted IS TRUE AS is_wanted,
+      `WITH compared AS (
+         SELECT r.row_no, p.id AS person_id, p.wanted_version, p.error_code, p.wanted IS TRUE AS is_wanted,
            p.platform_user_id IS NOT NULL AS is_mapped, r.email_fingerprint IS NOT NULL AS has_email,
            r.platform_user_id IS NOT NULL AND p.platform_user_id IS NULL AS is_link,
            1 + (cardinality(lists.after) > 1)::int AS without_check,
            CASE
              WHEN r.says <> 'person' THEN
-               CASE WHEN r.says = 'deleted' AND (p.wanted OR upcoming.changes) THEN 'delete' WHEN p.wanted THEN 'unchanged' END
+               CASE WHEN r.says = 'deleted' AND p.wanted THEN 'delete' WHEN p.wanted THEN 'unchanged' END
              WHEN p.id IS NULL OR NOT p.wanted OR r.platform_user_id IS NOT NULL AND p.platform_user_id IS NULL THEN 'create-or-link'
              WHEN p.profile_hash = r.profile_hash AND (r.kind = 'provider' OR lists.after = lists.before) THEN
                CASE WHEN p.state = 'synced' THEN 'unchanged'
@@ -155,14 +153,13 @@ export class PlanRepository {
              WHEN p.platform_user_id IS NULL THEN 'create-or-link'
              WHEN r.kind = 'client' AND (lists.after IS DISTINCT FROM lists.before OR p.state <> 'synced') THEN 'provider-change'
              ELSE 'attribute-change' END AS planned,
-           p.profile_hash = r.profile_hash AND (r.kind = 'provider' OR lists.after = lists.before) AS is_equal, upcoming.changes
+           p.profile_hash = r.profile_hash AND (r.kind = 'provider' OR lists.after = lists.before) AS is_equal
          FROM import_rows r
          LEFT JOIN people p ON p.kind = r.kind AND p.external_id = r.external_id
-         CROSS JOIN LATERAL (SELECT ${IS_UPCOMING} AS changes OFFSET 0) AS upcoming
          LEFT JOIN LATERAL (SELECT ${providersOf('p.id')} AS before OFFSET 0) AS had ON true
          LEFT JOIN LATERAL (SELECT had.before, ${listAfter('had.before')} AS after OFFSET 0) AS lists ON true
          WHERE r.import_id = $1 AND r.outcome = 'pending')
-       UPDATE import_rows r SET planned = c.planned, person_id = c.person_id, person_wanted_at = c.wanted_at,
+       UPDATE import_rows r SET planned = c.planned, person_id = c.person_id, person_version = c.wanted_version,
          phase = CASE WHEN c.planned = 'unchanged' OR c.planned IS NULL OR c.planned = 'needs-review' AND c.is_equal THEN NULL
            WHEN c.planned = 'delete' THEN CASE r.kind WHEN 'client' THEN 3 ELSE 4 END
            WHEN r.kind = 'provider' THEN 1 ELSE 2 END,
@@ -178,7 +175,7 @@ export class PlanRepository {
            WHEN c.planned = 'needs-review' AND c.is_equal THEN 'needsReview' ELSE 'pending' END::row_outcome,
          code = CASE WHEN r.says = 'gone' THEN $2 WHEN c.planned IS NULL THEN $4 WHEN c.planned = 'needs-review' THEN c.error_code END,
          hint = CASE WHEN r.says = 'gone' THEN $3 WHEN c.planned IS NULL THEN $5 END,
-         ${forget(`c.planned = 'unchanged' AND NOT c.changes OR c.planned IS NULL`)}
+         ${forget(`c.planned = 'unchanged' AND ${IS_ALONE} OR c.planned IS NULL`)}
        FROM compared c WHERE r.import_id = $1 AND r.row_no = c.row_no`,
       [importId, gone.code, gone.hint, deleted.code, deleted.hint],
     );

@@ -29,10 +29,10 @@ export class SnapshotDeletes {
     const named = [...mentioned, ...successors.map(({ externalId }) => externalId)];
     const { rowCount } = await tx.query(
       `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, says, planned, phase, person_id,
-         person_wanted_at, calls_min, calls_max)
+         person_version, calls_min, calls_max)
        SELECT $1, (SELECT max(row_no) FROM import_rows WHERE import_id = $1)
            + row_number() OVER (ORDER BY p.kind DESC, p.external_id), 0, 0, p.kind, p.external_id, 'deleted', 'delete',
-         CASE p.kind WHEN 'client' THEN 3 ELSE 4 END, p.id, p.wanted_at, (p.platform_user_id IS NOT NULL)::int, 1
+         CASE p.kind WHEN 'client' THEN 3 ELSE 4 END, p.id, p.wanted_version, (p.platform_user_id IS NOT NULL)::int, 1
        FROM people p
        WHERE p.wanted AND p.stated_at <= (SELECT opened_at FROM imports WHERE id = $1) AND p.kind IN (SELECT DISTINCT kind FROM import_rows WHERE import_id = $1)
          AND NOT EXISTS (SELECT 1 FROM unnest($2::text[]) AS mentioned(id) WHERE mentioned.id = p.external_id)

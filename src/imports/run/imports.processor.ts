@@ -1,24 +1,37 @@
-import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
-import type { ActivatedWorker } from '../../queue/backend/activated-worker.js';
-import { IMPORT_QUEUE } from '../../queue/backend/queue-names.js';
-import { QueueStore } from '../../queue/backend/queue-store.js';
-import { ImportRunner } from './import-runner.service.js';
+import { Processor } from '@nestjs/bullmq';
+import type { OnModuleInit } from '@nestjs/common';
+import { Feeder } from '../../queue/work/feeder.js';
+import { Host, WORKER } from '../../queue/work/host.js';
+import { WorkQueues } from '../../queue/work/work-queues.js';
+import { WorkStore } from '../../queue/work/work-store.js';
+import { ImportsRepository } from '../model/imports.repository.js';
+import { ImportSteps } from './import-steps.service.js';
 
-/** Runs the import runner when its queue is notified. */
-@Injectable()
-export class ImportsProcessor implements OnApplicationBootstrap, OnModuleDestroy {
-  private worker: ActivatedWorker | undefined;
+/** Imports that a process works on at a time: a plan may take minutes, and another import does not wait for it. */
+const CONCURRENCY = 2;
 
+/** Works on imports: one job names an import, and does its next step. */
+@Processor('imports', WORKER)
+export class ImportsProcessor extends Host implements OnModuleInit {
   constructor(
-    private readonly store: QueueStore,
-    private readonly runner: ImportRunner,
-  ) {}
-
-  onApplicationBootstrap(): void {
-    this.worker = this.store.work(IMPORT_QUEUE, () => this.runner.run());
+    store: WorkStore,
+    queues: WorkQueues,
+    private readonly feeder: Feeder,
+    private readonly imports: ImportsRepository,
+    private readonly steps: ImportSteps,
+  ) {
+    super(store, queues.of('imports'), { concurrency: CONCURRENCY });
   }
 
-  async onModuleDestroy(): Promise<void> {
-    await this.worker?.close();
+  onModuleInit(): void {
+    this.feeder.feed({ queue: this.queue, due: () => this.imports.due() });
+  }
+
+  protected work(id: string): Promise<boolean> {
+    return this.steps.next(id);
+  }
+
+  protected async postpone(id: string): Promise<void> {
+    await this.imports.postpone(id);
   }
 }

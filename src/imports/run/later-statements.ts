@@ -52,32 +52,42 @@ export class LaterStatements {
   }
 
   /**
-   * Applies rows for which the plan had nothing to do, if another import has changed their people since. Called once an
-   * import is applied, in the same transaction. From then on, the rows of earlier imports are outdated.
+   * Begins to apply an import: from now on, the rows of earlier imports are outdated. Called in the transaction that
+   * makes it running. Rows for which the plan had nothing to do are applied, too, if an earlier import has changed their
+   * people since.
    */
-  async reopen(tx: PoolClient, importId: string): Promise<void> {
+  async begin(tx: PoolClient, importId: string): Promise<void> {
     // Waits for batches of earlier imports, which don't know of this one, and lets none begin.
     await tx.query(
       `SELECT FROM imports i WHERE i.opened_at < (SELECT opened_at FROM imports WHERE id = $1) AND i.state IN ('staging', 'planned', 'running', 'paused')
        ORDER BY i.opened_at DESC FOR NO KEY UPDATE`,
       [importId],
     );
-    await tx.query(
-      `UPDATE import_rows r SET outcome = 'pending', code = NULL, phase = CASE r.kind WHEN 'provider' THEN 1 ELSE 2 END,
-         planned = CASE WHEN NOT p.wanted OR p.platform_user_id IS NULL THEN 'create-or-link'
-           WHEN r.kind = 'client' THEN 'provider-change' ELSE 'attribute-change' END
-       FROM people p WHERE r.import_id = $1 AND r.outcome IN ('unchanged', 'needsReview') AND ${isFilled('r.profile')}
-         AND p.id = r.person_id AND p.wanted_at <> r.person_wanted_at`,
-      [importId],
-    );
+    const isEarlier = '(p.stated_at < (SELECT opened_at FROM imports WHERE id = $1))';
     const { code, hint } = rejection('changed-since-plan');
     await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', code = $2, hint = $3 FROM people p
-       WHERE r.import_id = $1 AND p.kind = r.kind AND p.external_id = r.external_id
-         AND p.wanted_at > (SELECT opened_at FROM imports WHERE id = $1) AND (
-         r.outcome = 'unchanged' AND r.says = 'person' AND p.wanted_at <> r.person_wanted_at
-         OR r.outcome = 'skipped' AND r.code = $4 AND p.wanted)`,
+      `UPDATE import_rows r SET code = CASE WHEN n.applies THEN NULL ELSE $2 END, hint = CASE WHEN n.applies THEN NULL ELSE $3 END,
+         outcome = CASE WHEN n.applies THEN 'pending' ELSE 'skipped' END::row_outcome,
+         phase = CASE WHEN n.applies THEN CASE WHEN r.says = 'deleted' THEN CASE r.kind WHEN 'client' THEN 3 ELSE 4 END
+           WHEN r.kind = 'provider' THEN 1 ELSE 2 END END,
+         planned = CASE WHEN r.says = 'deleted' THEN 'delete' WHEN n.is_new THEN 'create-or-link'
+           WHEN r.kind = 'client' THEN 'provider-change' ELSE 'attribute-change' END
+       FROM (
+         SELECT r.row_no, ${isEarlier} AND (r.says = 'deleted' OR ${isFilled('r.profile')}) AS applies,
+           NOT p.wanted OR p.platform_user_id IS NULL AS is_new
+         FROM import_rows r JOIN people p ON p.kind = r.kind AND p.external_id = r.external_id
+         WHERE r.import_id = $1 AND (
+           r.says = 'person' AND r.outcome IN ('unchanged', 'needsReview') AND r.phase IS NULL
+             AND p.wanted_version IS DISTINCT FROM r.person_version
+           OR r.says = 'deleted' AND r.outcome = 'skipped' AND r.code = $4 AND p.wanted)) AS n
+       WHERE r.import_id = $1 AND r.row_no = n.row_no`,
       [importId, code, hint, rejection('already-deleted').code],
+    );
+    // Whom this import names, too, no cancel of an earlier one withdraws.
+    await tx.query(
+      `UPDATE people p SET new_by_import = NULL FROM import_rows r
+       WHERE r.import_id = $1 AND r.outcome = 'needsReview' AND p.new_by_import IS NOT NULL AND p.id = r.person_id`,
+      [importId],
     );
   }
 }

@@ -21,6 +21,10 @@ interface DesiredPerson extends RowToApply {
   fingerprint: Buffer | null;
 }
 
+/** SQL assignments that forget the outcomes of earlier calls of person `p`. A call in flight keeps its time. */
+const RESET = `fault = NULL, refused_operation = NULL, refused_code = NULL, refused_at = NULL, failures = 0,
+  due_at = CASE WHEN p.call_id IS NOT NULL THEN p.due_at END`;
+
 /** SQL condition: person `p` is a provider for whom a client of the EHR waits, and stays before all imports. */
 const IS_AWAITED = `(p.urgent AND p.kind = 'provider')`;
 
@@ -62,24 +66,29 @@ export class RowApplier {
     }, 'bulk');
   }
 
-  /** A confirmed plan covers the deletion of accounts that are linked only by email. */
+  /**
+   * Wants people deleted. Their names stay until the deletion is sent (`CallsRepository.take`), so that a cancel can take it
+   * back. A confirmed plan covers the deletion of accounts that are linked only by email.
+   */
   private async wantAbsence(tx: Tx, importId: string, rows: readonly RowToApply[]): Promise<void> {
-    const rowNos = rows.map(({ rowNo }) => rowNo);
+    const batch = [importId, rows.map(({ rowNo }) => rowNo)];
     const sql = this.prisma.sql(tx);
-    const { rows: opened } = await sql.query<{ openedAt: Date }>(
-      `WITH resolved AS (
-         UPDATE people p SET origin = 'resolved' FROM import_rows r
-         WHERE ${IN_BATCH} AND p.kind = r.kind AND p.external_id = r.external_id AND r.person_wanted_at = p.wanted_at
-           AND ${IS_LINKED_BY_EMAIL})
-       SELECT opened_at AS "openedAt" FROM imports WHERE id = $1`,
-      [importId, rowNos],
+    await sql.query(
+      `UPDATE import_rows r SET replaced = (
+         SELECT jsonb_build_object('statedAt', p.stated_at, 'origin', p.origin, 'review', p.review) FROM people p
+         WHERE p.kind = r.kind AND p.external_id = r.external_id)
+       WHERE ${IN_BATCH}`,
+      batch,
     );
-    const [{ openedAt: statedAt }] = opened as [{ openedAt: Date }];
-    const ids = rows.map(({ personId }) => personId as string);
-    for (const id of ids) await this.people.wantAbsence(tx, await this.people.mustLock(tx, id), { importId, statedAt });
-    // A Date loses microseconds.
-    const exactly = `UPDATE people p SET stated_at = i.opened_at FROM imports i WHERE i.id = $1 AND p.id = ANY ($2::uuid[])`;
-    await sql.query(exactly, [importId, ids]);
+    await sql.query(
+      `UPDATE people p SET wanted = false, wanted_at = clock_timestamp(), wanted_version = p.wanted_version + 1,
+         stated_at = i.opened_at, import_id = i.id, new_by_import = NULL, urgent = false, ${RESET},
+         review = NULL, checked_absent_at = NULL,
+         origin = CASE WHEN r.person_version = p.wanted_version AND ${IS_LINKED_BY_EMAIL} THEN 'resolved' ELSE p.origin END
+       FROM import_rows r JOIN imports i ON i.id = r.import_id
+       WHERE ${IN_BATCH} AND p.kind = r.kind AND p.external_id = r.external_id`,
+      batch,
+    );
   }
 
   private desired(importId: string, rows: readonly RowToApply[]): DesiredPerson[] {
@@ -98,23 +107,22 @@ export class RowApplier {
     const sql = this.prisma.sql(tx);
     const column = (name: keyof DesiredPerson) => desired.map((person) => person[name]);
     const { rowCount } = await sql.query(
-      `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, state, import_id, stated_at,
-         wanted_at)
-       SELECT n.id, n.kind, n.external_id, n.profile, n.hash, n.fingerprint, 'pending', $1, i.opened_at, clock_timestamp()
+      `INSERT INTO people AS p (id, kind, external_id, profile, profile_hash, email_fingerprint, state, import_id, new_by_import,
+         stated_at, wanted_at)
+       SELECT n.id, n.kind, n.external_id, n.profile, n.hash, n.fingerprint, 'pending', $1, $1, i.opened_at, clock_timestamp()
        FROM imports i, unnest($2::uuid[], $3::person_kind[], $4::text[], $5::bytea[], $6::bytea[], $7::bytea[])
          AS n(id, kind, external_id, profile, hash, fingerprint)
        WHERE i.id = $1
        ON CONFLICT (kind, external_id) DO UPDATE SET wanted = true, profile = excluded.profile,
          profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint,
-         fault = NULL, refused_operation = NULL, refused_code = NULL, refused_at = NULL, failures = 0,
+         ${RESET}, new_by_import = NULL,
          wanted_at = excluded.wanted_at, wanted_version = p.wanted_version + 1,
          stated_at = excluded.stated_at,
          import_id = CASE WHEN ${IS_AWAITED} THEN NULL ELSE excluded.import_id END, urgent = ${IS_AWAITED},
          review = CASE WHEN p.email_fingerprint IS NOT DISTINCT FROM excluded.email_fingerprint
            OR p.review = 'restored-unknown' THEN p.review END,
          checked_absent_at = CASE WHEN p.email_fingerprint IS DISTINCT FROM excluded.email_fingerprint
-           THEN NULL ELSE p.checked_absent_at END,
-         due_at = CASE WHEN p.call_id IS NOT NULL THEN p.due_at END
+           THEN NULL ELSE p.checked_absent_at END
        WHERE p.id = excluded.id AND p.stated_at <= excluded.stated_at`,
       [
         importId,
@@ -157,8 +165,8 @@ export class RowApplier {
     const { code, hint } = rejection('not-pushable');
     const isChange = `r.planned = 'attribute-change'`;
     await tx.query(
-      `UPDATE import_rows r SET phase = NULL, started_at = clock_timestamp(), person_id = ${ofPerson('p.id')},
-         person_wanted_at = ${ofPerson('p.wanted_at')},
+      `UPDATE import_rows r SET phase = NULL, applied_at = clock_timestamp(), person_id = ${ofPerson('p.id')},
+         settled_at = CASE WHEN ${isChange} THEN clock_timestamp() END,
          outcome = CASE WHEN ${isChange} THEN 'updated' ELSE r.outcome END,
          ${forget(isChange)},
          code = CASE WHEN ${isChange} THEN $3 ELSE r.code END, hint = CASE WHEN ${isChange} THEN $4 ELSE r.hint END

@@ -10,8 +10,6 @@ import { LaterStatements } from './later-statements.js';
 
 /** Rows that are applied in one transaction. */
 const BATCH_ROWS = 500;
-/** The same for deletions, because each erases many copies. */
-const BATCH_DELETIONS = 100;
 
 /** SQL condition: row `r` is one of these rows of an import. */
 export const IN_BATCH = 'r.import_id = $1 AND r.row_no = ANY ($2::int[])';
@@ -44,7 +42,6 @@ export interface RowToApply {
   isWanted: boolean | null;
   /** The EHR said something later than the upload. */
   isOutdated: boolean | null;
-  isDeletedSince: boolean | null;
   /** The platform user of the person. */
   mappedUserId: string | null;
   /** A call of the person may still make a user. */
@@ -53,7 +50,7 @@ export interface RowToApply {
   isNamed: boolean;
 }
 
-/** Rows of running imports that were not applied yet. */
+/** Rows of a running import that were not applied yet. */
 @Injectable()
 export class RowsToApply {
   constructor(
@@ -63,25 +60,24 @@ export class RowsToApply {
   ) {}
 
   /**
-   * The next batches: one of each running import, or one with providers alone while any are left, because clients of a later
-   * import may name them. Within an import, all providers come first, then clients, deletions of clients, and of providers.
+   * The numbers of the next rows: all providers come first, then clients, deletions of clients, and of providers. None while
+   * another running import has providers to apply, because its clients may name them.
    */
-  async next(): Promise<Batch[]> {
-    const { rows } = await this.prisma.pool.query<Batch & { phase: number }>(
-      `SELECT i.id AS "importId", first.phase, ARRAY(
-         SELECT row_no FROM import_rows WHERE import_id = i.id AND phase = first.phase ORDER BY row_no
-         LIMIT CASE WHEN first.phase < 3 THEN $1::int ELSE $2::int END) AS "rowNos"
+  async next(importId: string): Promise<number[]> {
+    const { rows } = await this.prisma.pool.query<{ rowNos: number[] }>(
+      `SELECT ARRAY(SELECT row_no FROM import_rows WHERE import_id = i.id AND phase = first.phase ORDER BY row_no LIMIT $2) AS "rowNos"
        FROM imports i
        CROSS JOIN LATERAL (SELECT phase FROM import_rows WHERE import_id = i.id AND phase IS NOT NULL ORDER BY phase LIMIT 1) AS first
-       WHERE i.state = 'running' ORDER BY i.opened_at`,
-      [BATCH_ROWS, BATCH_DELETIONS],
+       WHERE i.id = $1 AND i.state = 'running' AND (first.phase = 1 OR NOT EXISTS (
+         SELECT FROM imports o JOIN import_rows r ON r.import_id = o.id AND r.phase = 1 WHERE o.state = 'running' AND o.id <> i.id))`,
+      [importId, BATCH_ROWS],
     );
-    const providers = rows.find(({ phase }) => phase === 1);
-    return providers ? [providers] : rows;
+    return rows[0]?.rowNos ?? [];
   }
 
   /**
-   * Locks a batch, then its people in the order of their ids. Skips rows that must not be applied.
+   * Locks the people of a batch in the order of their ids, then its rows, as a DELETE does. Skips rows that must not be
+   * applied.
    *
    * @returns the others; none if the import does not run any more, or if another process has applied the batch
    */
@@ -89,13 +85,13 @@ export class RowsToApply {
     const sql = this.prisma.sql(tx);
     const lock = `SELECT FROM imports WHERE id = $1 AND state = 'running' FOR NO KEY UPDATE`;
     if ((await sql.query(lock, [importId])).rowCount === 0) return [];
+    await this.lockPeople(sql, { importId, rowNos });
     const { rows: locked } = await sql.query<{ rowNo: number }>(
       `SELECT r.row_no AS "rowNo" FROM import_rows r WHERE ${UNAPPLIED} ORDER BY r.row_no FOR NO KEY UPDATE`,
       [importId, rowNos],
     );
     const batch: Batch = { importId, rowNos: locked.map(({ rowNo }) => rowNo) };
     if (batch.rowNos.length === 0) return [];
-    await this.lockPeople(sql, batch);
     await rejectFormerIds(sql, UNAPPLIED, [importId, batch.rowNos]);
     const gone = await this.goneProviders(sql, batch);
     const outdated = await this.later.outdated(sql, importId, batch.rowNos);
@@ -115,7 +111,8 @@ export class RowsToApply {
   async fail(importId: string, rowNo: number): Promise<void> {
     const { code, hint } = rejection('start-failed');
     await this.prisma.pool.query(
-      `UPDATE import_rows r SET outcome = 'failed', phase = NULL, code = $3, hint = $4 WHERE ${UNAPPLIED}`,
+      `UPDATE import_rows r SET outcome = 'failed', phase = NULL, code = $3, hint = $4, settled_at = clock_timestamp()
+       WHERE ${UNAPPLIED}`,
       [importId, [rowNo], code, hint],
     );
   }
@@ -148,7 +145,6 @@ export class RowsToApply {
          CASE WHEN r.providers IS NOT NULL THEN ${listAfter(ofPerson(providersOf('p.id')))} END AS providers,
          ${ofPerson('p.id')} AS "personId", ${ofPerson('p.wanted')} AS "isWanted",
          ${ofPerson('p.stated_at > i.opened_at')} AS "isOutdated",
-         (SELECT d.deleted_at > i.opened_at FROM deleted_ids d WHERE d.kind = r.kind AND d.external_id = r.external_id) AS "isDeletedSince",
          ${ofPerson('p.platform_user_id')} AS "mappedUserId",
          ${ofPerson(`p.call_id IS NOT NULL OR p.unsettled_call IS NOT NULL AND p.state NOT IN ('needs-review', 'failed')`)} AS "isCallOpen",
          r.planned = 'delete' AND EXISTS (SELECT FROM client_providers cp JOIN people c ON c.id = cp.client_id
@@ -197,7 +193,7 @@ export class RowsToApply {
   ): Promise<void> {
     if (skipped.length === 0) return;
     await tx.query(
-      `UPDATE import_rows r SET outcome = 'skipped', phase = NULL, ${forget()}, code = n.code, field = n.field, hint = n.hint
+      `UPDATE import_rows r SET outcome = 'skipped', phase = NULL, settled_at = clock_timestamp(), ${forget()}, code = n.code, field = n.field, hint = n.hint
        FROM unnest($2::int[], $3::text[], $4::text[], $5::text[]) AS n(row_no, code, field, hint)
        WHERE r.import_id = $1 AND r.row_no = n.row_no`,
       [
@@ -211,7 +207,7 @@ export class RowsToApply {
 
 /** Why a row is skipped instead of applied. */
 function skipReason(row: RowToApply, gone: ReadonlySet<string>): Rejection | undefined {
-  if (row.isOutdated || row.isDeletedSince) return rejection('changed-since-read');
+  if (row.isOutdated) return rejection('changed-since-read');
   if (row.planned === 'delete') {
     if (row.isNamed) return rejection('provider-in-use', { field: 'providers' });
     return row.isWanted ? undefined : rejection('already-deleted');

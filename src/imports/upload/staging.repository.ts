@@ -5,8 +5,8 @@ import { type Profile, ProfileSeal } from '../../people/rules/profile.js';
 import { Vault } from '../../vault/vault.js';
 import { usableEmail } from '../parse/row/email-text.js';
 import type { ImportedPerson, ReadRow, RowCells } from '../parse/row/import-row.js';
+import { IS_ALONE } from '../plan/row-sql.js';
 import { rowPlace } from './row-places.js';
-import { OPEN_UPLOAD_LOCK } from './upload-connections.js';
 
 /** Columns of every row, with their types. */
 const READ_COLUMNS = {
@@ -21,16 +21,6 @@ const ROW_COLUMNS = {
   ...{ version_at: 'timestamptz', version_no: 'bigint', version_place: 'int' },
   ...{ outcome: 'row_outcome', planned: 'text', code: 'text', field: 'text', hint: 'text' },
 };
-
-/**
- * SQL condition: no other upload than $1 is open, waits for its columns, or may delete people. Their ids are not known yet,
- * or are not in the index of external ids.
- */
-const IS_ALONE = `NOT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = ${OPEN_UPLOAD_LOCK} AND pid <> pg_backend_pid()
-    AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
-  AND NOT EXISTS (SELECT FROM imports i WHERE i.id <> $1 AND (i.state = 'needs-mapping'
-    OR i.state IN ('planned', 'running', 'paused')
-      AND EXISTS (SELECT FROM import_rows r WHERE r.import_id = i.id AND r.phase >= 3)))`;
 
 /** A row that is ready to be stored. */
 export interface StagedRow {
@@ -67,7 +57,7 @@ export class StagingRepository {
 
   /**
    * Stores consecutive rows. Those that say what is known and synced already are stored with their outcome and without
-   * content, which makes a re-import cheap, unless another import may change the person before this one is planned.
+   * content, which makes a re-import cheap, unless another import is open that may change people before.
    */
   async store(tx: PoolClient, importId: string, rows: readonly StagedRow[]): Promise<void> {
     if (rows.length === 0) return;
@@ -174,19 +164,15 @@ export class StagingRepository {
     // A scalar list, not a join: the planner knows little of tables that were filled a moment ago.
     const { rows } = await tx.query<{ rowNo: number }>(
       `WITH n AS (SELECT * FROM ${table})
-       INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, says, planned, outcome, person_id, person_wanted_at)
-       SELECT $1, n.row_no, n.file, n.line, n.kind, n.external_id, 'person', 'unchanged', 'unchanged', p.id, p.wanted_at
+       INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, says, planned, outcome, person_id, person_version)
+       SELECT $1, n.row_no, n.file, n.line, n.kind, n.external_id, 'person', 'unchanged', 'unchanged', p.id, p.wanted_version
        FROM n
-       CROSS JOIN LATERAL (SELECT id, kind, wanted, state, profile_hash, wanted_at FROM people
+       CROSS JOIN LATERAL (SELECT id, kind, wanted, state, profile_hash, wanted_version FROM people
          WHERE kind = n.kind AND external_id = n.external_id LIMIT 1) AS p
        WHERE ${IS_ALONE} AND p.wanted AND p.state = 'synced' AND p.profile_hash = n.profile_hash
          AND (n.providers IS NULL OR n.providers::text[] = ARRAY(
            SELECT q.external_id FROM client_providers cp JOIN people q ON q.id = cp.provider_id
            WHERE cp.client_id = p.id AND q.wanted ORDER BY cp.position))
-         AND (NOT EXISTS (SELECT FROM imports WHERE id <> $1 AND state IN ('staging', 'planned', 'running', 'paused'))
-           OR (SELECT true FROM (SELECT import_id, kind, outcome, started_at FROM import_rows
-               WHERE external_id = n.external_id AND profile IS NOT NULL OFFSET 0) AS o
-             WHERE o.kind = n.kind AND o.outcome = 'pending' AND o.started_at IS NULL AND o.import_id <> $1 LIMIT 1) IS NULL)
        RETURNING row_no AS "rowNo"`,
       [importId, ...values],
     );

@@ -4,12 +4,10 @@ import { takeCollected } from '../../database/after-commit.js';
 import { ANSWER_TIMEOUT_MS, newPool } from '../../database/connect/pools.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
+import { OPEN_UPLOAD_LOCK } from '../plan/row-sql.js';
 
 /** Milliseconds to wait for a new connection before an upload fails instead of hanging. */
 const CONNECT_TIMEOUT_MS = 5_000;
-
-/** The advisory lock that every open upload shares; any fixed number. */
-export const OPEN_UPLOAD_LOCK = 727_003;
 
 /** `Retry-After` of a rejected upload. */
 const TRY_AGAIN_SECONDS = 30;

@@ -5,8 +5,7 @@ import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { FormerIdsRepository } from '../../people/store/former-ids.repository.js';
-import { IMPORT_QUEUE } from '../../queue/backend/queue-names.js';
-import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { WorkQueues } from '../../queue/work/work-queues.js';
 import type { ImportRequest } from '../model/import.js';
 import { ImportsRepository } from '../model/imports.repository.js';
 import { unknownImport, wrongState } from '../model/problems.js';
@@ -30,7 +29,7 @@ export class UploadsService {
     private readonly corrector: RowCorrector,
     private readonly uploads: UploadConnectionPool,
     private readonly formerIds: FormerIdsRepository,
-    private readonly notifier: QueueNotifier,
+    private readonly queues: WorkQueues,
     private readonly audit: Audit,
   ) {}
 
@@ -55,7 +54,7 @@ export class UploadsService {
         await this.audit.store(await this.prisma.in(tx));
       } else for await (const file of files) for await (const _ of file.content);
     });
-    this.notifier.notify(IMPORT_QUEUE);
+    void this.queues.of('imports').add(id);
   }
 
   /**
@@ -84,7 +83,7 @@ export class UploadsService {
       await this.imports.wasRead(tx, id, { ...read, mentioned: [...record.mentioned, ...read.mentioned] });
       await this.audit.store(await this.prisma.in(tx));
     });
-    this.notifier.notify(IMPORT_QUEUE);
+    void this.queues.of('imports').add(id);
   }
 
   private reader(tx: PoolClient, id: string, request: ImportRequest, lastRow = 0): UploadReader {

@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg';
 import { firstDue } from '../../due-rows/first-due.js';
 import { OPERATIONS } from '../../people/rules/person.js';
+import { isStandingStill } from '../../people/store/due-people.repository.js';
 import type { Contract } from '../../platform/contract/contract.js';
 import type { OperationName } from '../../platform/contract/operations.js';
 import { LONGEST_WAITING_SESSION } from '../../sessions/refresh/refresh-scheduler.repository.js';
@@ -25,7 +26,7 @@ const FIRST_ORDINARY = `(
     ${firstOfSteps('p.import_id IS NULL AND NOT p.urgent')}
     UNION ALL
     SELECT e.due_at FROM named CROSS JOIN LATERAL (${firstOfSteps('p.import_id = named.id AND NOT p.urgent')}) AS e
-    WHERE NOT EXISTS (SELECT FROM imports i WHERE i.id = named.id AND i.state = 'paused')) AS first)`;
+    WHERE NOT ${isStandingStill('named.id')}) AS first)`;
 
 /** A kind of work, the operation that it needs, and the due time of its oldest due row. */
 interface Kind {

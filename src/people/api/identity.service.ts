@@ -44,6 +44,7 @@ export class IdentityService {
         return former?.id ?? this.views.unknown(kind);
       }
       if (newId === externalId) return row.id;
+      await tx.person.deleteMany({ where: { kind, externalId: newId, wantedVersion: 0 } }); // only deleted, never used
       if (await this.formerIds.isUsed(tx, kind, newId)) throw taken;
       const family = await this.formerIds.identities(tx, await this.formerIds.family(tx, kind, externalId));
       await this.formerIds.save(tx, kind, renamed(family, row.id, newId));

@@ -16,7 +16,7 @@ import { type PersonKey, type Profile, ProfileSeal } from '../rules/profile.js';
 import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../rules/resolve-rule.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
-import { linkedFields, type MoreFields, PeopleRepository } from '../store/people.repository.js';
+import { linkedFields, type MoreFields, PeopleRepository, STATED_BY_EHR } from '../store/people.repository.js';
 import type { PersonRow, ShownPerson } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import type { ClientsQuery } from './people.dto.js';
@@ -25,9 +25,6 @@ import { type PersonResponse, showPerson } from './person-view.js';
 /** True if the service does not leave a person's state automatically. */
 const isSettled = ({ sync: { state, error } }: PersonResponse): boolean =>
   ['synced', 'failed', 'needs-review', 'deleted'].includes(state) || [LEGAL_HOLD, HELD].includes(error?.code ?? '');
-
-/** Moves a person ahead of all imports. */
-const EXPEDITED = { urgent: true, importId: null } as const;
 
 /** A locked person with a change that is stored together with the resulting step. */
 interface Change {
@@ -40,12 +37,6 @@ interface Change {
 /** Changes the desired state of people, and shows people to the EHR. */
 @Injectable()
 export class PeopleService {
-  /**
-   * Deletions of ids that the EHR never named, which a file that is being read may name. Imports set it, because this folder
-   * must not import theirs.
-   */
-  onUnknownDeletion: (key: PersonKey) => Promise<void> = async () => undefined;
-
   constructor(
     private readonly prisma: PrismaService,
     private readonly people: PeopleRepository,
@@ -89,7 +80,7 @@ export class PeopleService {
       return {
         row,
         person: restated({ ...person, ...RESET_ON_WRITE }, now),
-        fields: { ...EXPEDITED, wantedAt: now, statedAt: now, wantedVersion: person.version + 1 },
+        fields: { ...STATED_BY_EHR, wantedAt: now, statedAt: now, wantedVersion: person.version + 1 },
       };
     });
   }
@@ -111,10 +102,9 @@ export class PeopleService {
     });
     return removed.catch(async (error: unknown) => {
       if (isKnown || !(error instanceof Problem && error.status === 404)) throw error;
-      await this.onUnknownDeletion(key);
-      // An import may have created the person since, and would not know of the deletion.
-      if (await this.people.find({ kind: key.kind, externalId: key.externalId })) return this.remove(key);
-      throw error;
+      // Otherwise an import has created the person since.
+      if (await this.people.rememberDeletion(key)) throw error;
+      return this.remove(key);
     });
   }
 
@@ -156,7 +146,7 @@ export class PeopleService {
         await this.users.forgetSecond(tx, row);
         row.context.hasSecondUser = false;
       }
-      const fields = { ...EXPEDITED, wantedAt: row.context.now, wantedVersion: row.person.version + 1 };
+      const fields = { ...STATED_BY_EHR, wantedAt: row.context.now, wantedVersion: row.person.version + 1 };
       const isMissing = row.person.review === 'platform-user-missing' && row.platformUserId !== platformUserId;
       if (action === 'create' || (action === 'link' && isMissing)) await this.users.saveLost(tx, row);
       if (action !== 'link')

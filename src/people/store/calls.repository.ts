@@ -25,6 +25,7 @@ import type { CallResult } from '../rules/call-result.js';
 import { type CallStep, isReading } from '../rules/next-step.js';
 import { isCreate, type Person } from '../rules/person.js';
 import { ProfileSeal } from '../rules/profile.js';
+import { isStandingStill } from './due-people.repository.js';
 import { type MoreFields, PeopleRepository } from './people.repository.js';
 import type { PersonRow } from './person-row.js';
 import { PlatformUsersRepository, ROLES } from './platform-users.repository.js';
@@ -94,6 +95,9 @@ export class CallsRepository {
       const marked = applyCall(person, call, new Date(call.lookUpAt.getTime() + graceMs), now);
       const isNew = marked.unsettled !== null && marked.unsettled.call !== row.person.unsettled?.call;
       const unsettledProfile = isCreate(call) && row.profile ? toBytes(row.profile) : null;
+      // From now on, no cancel of an import takes the deletion back.
+      if (call.operation === 'deleteUser' && !row.person.wanted && row.profile !== null)
+        await this.people.erase(tx, row);
       await this.people.save(tx, row, marked, decision, isNew ? { unsettledProfile } : {});
       if (isAboutClient(row, call))
         await this.audit.system(sendingOf(call.operation), { client: [row.externalId] }, BEGUN, tx);
@@ -167,11 +171,10 @@ export class CallsRepository {
     });
   }
 
-  /** True if sending is held, and the call changes something, or if the import that stated the person is paused. */
+  /** True if sending is held, and the call changes something, or if the import that stated the person stands still. */
   private async isStopped(tx: Tx, { importId }: PersonRow, { operation }: CallStep): Promise<boolean> {
     const [stop] = await tx.$queryRawUnsafe<[{ isHeld: boolean; isPaused: boolean }]>(
-      `SELECT ${this.sending.heldSql} AS "isHeld",
-         EXISTS (SELECT FROM imports WHERE id = $1::uuid AND state = 'paused') AS "isPaused"`,
+      `SELECT ${this.sending.heldSql} AS "isHeld", ${isStandingStill('$1::uuid')} AS "isPaused"`,
       importId,
     );
     return (stop.isHeld && !isReading(operation)) || stop.isPaused;

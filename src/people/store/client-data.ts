@@ -48,6 +48,8 @@ export interface ClientDataKind {
   erase?(tx: Tx, person: DataSubject): Promise<ErasedCopies>;
   /** The name of the erased rows in the audit entry of an erasure. */
   erased?: string;
+  /** True if it may name people whom the EHR has not named otherwise. */
+  ofUnknown?: boolean;
 }
 
 /** The value in `tables` for a column that an erasure empties, or whose rows it deletes. */
@@ -101,6 +103,12 @@ export class ClientData {
     }
     if (erased.length === 0) return;
     await this.audit.system('erasure', { [kind]: [externalId], session }, erased.join(', '), tx);
+  }
+
+  /** Erases what names a person whom the EHR deletes although it has not named it. */
+  async eraseUnknown(tx: Tx, { kind, externalId }: PersonKey): Promise<void> {
+    const subject = { kind, externalId, externalIds: [externalId], people: [], platformUserIds: [], emails: [] };
+    for (const { ofUnknown, erase } of this.kinds) if (ofUnknown) await erase?.(tx, subject);
   }
 
   /** The emails that the row contained before its erasure. */

@@ -26,6 +26,9 @@ interface Event {
   afterClient: string | null;
 }
 
+/** A claim that was given up. */
+type Released = { fingerprint: Uint8Array };
+
 /** A client of a round, with the event that led to it. */
 interface Led {
   eventId: bigint;
@@ -156,13 +159,25 @@ export class DependentsRepository {
   async releaseClaims(tx: Tx, released: readonly { id: string; emails: readonly string[] }[]): Promise<void> {
     const claims = released.flatMap(({ id, emails }) => emails.map((email) => ({ id, email })));
     if (claims.length === 0) return;
+    const free = await tx.$queryRaw<Released[]>`
+      DELETE FROM email_claims c USING unnest(${claims.map(({ id }) => id)}::uuid[], ${claims.map(({ email }) => email)}::text[])
+        AS n(id, email) WHERE c.fingerprint = decode(n.email, 'hex') AND c.person_id = n.id RETURNING fingerprint`;
+    await this.requeueTaken(tx, free);
+  }
+
+  /** Releases all claims of people who vanish. */
+  async releaseAllClaims(tx: Tx, ids: readonly string[]): Promise<void> {
+    const free = await tx.$queryRaw<Released[]>`
+      DELETE FROM email_claims WHERE person_id = ANY (${[...ids]}::uuid[]) RETURNING fingerprint`;
+    await this.requeueTaken(tx, free);
+  }
+
+  private async requeueTaken(tx: Tx, released: readonly Released[]): Promise<void> {
+    if (released.length === 0) return;
     await tx.$executeRaw`
-      WITH released AS (
-        DELETE FROM email_claims c USING unnest(${claims.map(({ id }) => id)}::uuid[], ${claims.map(({ email }) => email)}::text[])
-          AS n(id, email) WHERE c.fingerprint = decode(n.email, 'hex') AND c.person_id = n.id RETURNING fingerprint)
       INSERT INTO dependent_requeues (person_id, of_clients)
       SELECT id, false FROM people WHERE error_code = 'email-taken'
-        AND email_fingerprint = ANY (ARRAY(SELECT fingerprint FROM released))`;
+        AND email_fingerprint = ANY (${released.map(({ fingerprint }) => fingerprint)}::bytea[])`;
   }
 
   /** Replaces a client's desired list. @param providerIds in order, primary first */

@@ -30,6 +30,10 @@ interface Due extends DueRow {
 const FIELDS = `p.id, p.urgent, p.step, p.due_at AS "dueAt", p.refused_at IS NOT NULL AS "isRefused",
   p.email_fingerprint IS NOT NULL AS "hasEmail"`;
 
+/** SQL condition: no call is made for the people of an import, because it is paused, or withdraws some of them. */
+export const isStandingStill = (importId: string): string =>
+  `EXISTS (SELECT FROM imports i WHERE i.id = ${importId} AND (i.state = 'paused' OR i.withdraws))`;
+
 /** SQL of the first due people of each step. @param condition of an index on step and time */
 const firstOf = (condition: string): string => `
   SELECT d.* FROM unnest($1::text[]) AS s(step) CROSS JOIN LATERAL (
@@ -49,8 +53,7 @@ const DUE = `
     SELECT (SELECT import_id FROM people WHERE import_id > named.id AND import_id IS NOT NULL AND due_at IS NOT NULL ORDER BY import_id LIMIT 1)
     FROM named WHERE named.id IS NOT NULL),
   open AS (
-    SELECT id FROM named WHERE id IS NOT NULL
-      AND NOT EXISTS (SELECT FROM imports i WHERE i.id = named.id AND i.state = 'paused'))
+    SELECT id FROM named WHERE id IS NOT NULL AND NOT ${isStandingStill('named.id')})
   SELECT * FROM (
     ${firstOf('p.import_id IS NULL AND NOT p.urgent')}
     UNION ALL

@@ -157,7 +157,7 @@ export class FormerIdsRepository implements OnModuleInit {
   /** Stores the changed ids of a family. A former id never changes; it is added or removed. */
   async save(tx: Tx, kind: PersonKind, { people, formerIds }: Identities): Promise<void> {
     for (const { id, externalId, mergedInto } of people) {
-      await tx.person.update({ where: { id }, data: { externalId, mergedInto } });
+      await tx.person.update({ where: { id }, data: { externalId, mergedInto, newByImport: null } });
     }
     const kept = formerIds.map(({ externalId }) => externalId);
     const where = { personId: { in: people.map(({ id }) => id) }, externalId: { notIn: kept } };

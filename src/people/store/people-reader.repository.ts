@@ -125,7 +125,7 @@ export class PeopleReader {
     after: string,
   ): Promise<ShownPerson[]> {
     const where: Prisma.PersonWhereInput = {
-      ...{ kind, externalId: { gt: after }, state: state ?? { not: 'deleted' } },
+      ...{ kind, externalId: { gt: after }, state: state ?? { not: 'deleted' }, ...WAS_WANTED },
       // A merged client is shown only while its account is being deleted.
       ...(state === 'deleted' && { mergedInto: null }),
       ...(provider !== undefined && {
@@ -228,8 +228,11 @@ export class PeopleReader {
   }
 }
 
+/** The EHR has named the person, and not only deleted its id. */
+const WAS_WANTED = { wantedVersion: { gt: 0 } } as const;
+
 /** The condition of a filter. Prisma takes `undefined` for a mistake. */
 export function conditionOf({ id, kind, externalId, platformUserId }: PersonFilter): Prisma.PersonWhereInput {
   const entries = Object.entries({ id, kind, externalId, platformUserId }).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as Prisma.PersonWhereInput;
+  return { ...(Object.fromEntries(entries) as Prisma.PersonWhereInput), ...WAS_WANTED };
 }

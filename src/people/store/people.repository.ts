@@ -24,6 +24,9 @@ const ERASED = {
 /** The columns of `RESET_ON_WRITE`, except the due time, because a call in flight keeps it. */
 const RESET = { fault: null, refusedOperation: null, refusedCode: null, refusedAt: null, failures: 0 } as const;
 
+/** A person whom the EHR states outside of imports comes before those of all imports, and no cancel withdraws it. */
+export const STATED_BY_EHR = { urgent: true, importId: null, newByImport: null } as const;
+
 /** Other fields of a decision. */
 export type MoreFields = Partial<StoredPerson>;
 
@@ -84,7 +87,7 @@ export class PeopleRepository extends PeopleReader {
     await tx.person.update({
       where: { id },
       data: {
-        ...{ ...RESET, wanted: true, urgent: true, importId: null, wantedVersion: { increment: 1 } },
+        ...{ ...RESET, ...STATED_BY_EHR, wanted: true, wantedVersion: { increment: 1 } },
         ...{ profile: toBytes(this.seal.seal({ id }, profile)), profileHash: toBytes(this.seal.hash(profile)) },
         ...(known.callId === null && { dueAt: null }),
         ...(!hasSameEmail && {
@@ -116,32 +119,49 @@ export class PeopleRepository extends PeopleReader {
   }
 
   /**
-   * Deletes a person in the desired state. Erases names, email and all copies immediately, unless a legal hold keeps them.
+   * Deletes a person in the desired state, and erases it.
    *
-   * @param by who states it: the EHR now, before all imports; an import; or the EHR before a legal hold that was released
+   * @param by who states it: the EHR now, before all imports, or before a legal hold that was released
    */
-  async wantAbsence(
-    tx: Tx,
-    row: PersonRow,
-    by: 'ehr' | 'released' | { importId: string; statedAt: Date } = 'ehr',
-  ): Promise<void> {
-    const { id, heldAt, callId, statedAt } = row;
-    const isImported = typeof by === 'object';
+  async wantAbsence(tx: Tx, row: PersonRow, by: 'ehr' | 'released' = 'ehr'): Promise<void> {
+    const { id, callId, statedAt } = row;
     await tx.person.update({
       where: { id },
       data: {
-        ...{ ...RESET, wanted: false, review: null, checkedAbsentAt: null, wantedVersion: { increment: 1 } },
+        ...{ ...RESET, ...STATED_BY_EHR, wanted: false, wantedVersion: { increment: 1 } },
+        ...{ review: null, checkedAbsentAt: null },
         ...(callId === null && { dueAt: null }),
-        ...(isImported ? { urgent: false, importId: by.importId } : { urgent: true, importId: null }),
       },
     });
     await this.stated(tx, id);
-    if (by !== 'ehr')
-      await tx.person.update({ where: { id }, data: { statedAt: isImported ? by.statedAt : statedAt } });
-    if (heldAt !== null) return;
+    if (by === 'released') await tx.person.update({ where: { id }, data: { statedAt } });
+    await this.erase(tx, row);
+  }
+
+  /** Erases names, email and all copies of a person to delete, unless a legal hold keeps them. */
+  async erase(tx: Tx, row: PersonRow): Promise<void> {
+    if (row.heldAt !== null) return;
     const unsettledProfile = this.lookupProfile(row);
-    await tx.person.update({ where: { id }, data: { ...ERASED, errorText: null, unsettledProfile } });
+    await tx.person.update({ where: { id: row.id }, data: { ...ERASED, errorText: null, unsettledProfile } });
     await this.data.erase(tx, row, { names: row.profile !== null });
+  }
+
+  /**
+   * Remembers that the EHR deleted an id that it never named, because rows of an earlier upload may name it. No one sees
+   * this person: its version is 0.
+   *
+   * @returns false if a person has the id by now
+   */
+  rememberDeletion(key: PersonKey): Promise<boolean> {
+    const { kind, externalId } = key;
+    return this.prisma.transaction(async (tx) => {
+      const stored = await tx.$executeRaw`
+        INSERT INTO people (id, kind, external_id, wanted, wanted_version, state)
+        VALUES (${randomUUID()}::uuid, ${kind}::person_kind, ${externalId}, false, 0, 'deleted')
+        ON CONFLICT (kind, external_id) DO UPDATE SET stated_at = clock_timestamp() WHERE people.wanted_version = 0`;
+      if (stored > 0) await this.data.eraseUnknown(tx, key);
+      return stored > 0;
+    });
   }
 
   /**
@@ -238,6 +258,7 @@ export class PeopleRepository extends PeopleReader {
     const data = {
       ...toFields(person, row.appliedProviders),
       ...(person.unsettled === null && { unsettledProfile: null }),
+      ...(person.platformUserId !== null && { newByImport: null }),
       ...others,
       ...this.stepFields(row, person, decision, urgent),
       ...(isUnexplained && { errorText: null }),

@@ -18,7 +18,7 @@ export const personOfUser = (user: string): string => ofUser(user, 'head.externa
 
 /** SQL condition that a platform user belongs or belonged to a client that the EHR deleted, and that no legal hold keeps. */
 export const isOfDeletedClient = (user: string): string =>
-  ofUser(user, `head.kind = 'client' AND NOT head.wanted AND head.held_at IS NULL`);
+  ofUser(user, `head.kind = 'client' AND NOT head.wanted AND head.profile IS NULL AND head.held_at IS NULL`);
 
 const PEOPLE_OF = `SELECT named.id AS user,
     ${ofUser('named.id', "json_build_object('kind', head.kind, 'externalId', head.external_id)")} AS person
