@@ -1413,26 +1413,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/imports/{id}/events": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Follow the progress of an import as server-sent events
-         * @description Needs a key with the scope `imports`.
-         */
-        get: operations["Imports.events"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/imports/{id}/apply": {
         parameters: {
             query?: never;
@@ -1493,6 +1473,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/imports/{id}/cancellation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What cancelling an import would do to whom
+         * @description Needs a key with the scope `imports`.
+         */
+        get: operations["Imports.cancellation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/imports/{id}/cancel": {
         parameters: {
             query?: never;
@@ -1503,7 +1503,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cancel an import; rows that were applied finish, all others are skipped
+         * Cancel an import: rows and new people and deletions for which nothing was sent are withdrawn, others finish
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.cancel"];
@@ -3257,9 +3257,9 @@ export interface components {
             /** @description Rejected rows of a snapshot that do not identify a person; while there are any, no one is deleted */
             unclearRows: number;
             calls: components["schemas"]["ImportCallsResponse"];
-            /** @description At the limit of calls, if every person needs the most calls; null if unknown or finished */
+            /** @description Until its last call, at the limit of calls, if every person needs the most calls and everyone else who is due goes first; null if unknown or finished */
             etaSeconds: number | null;
-            /** @description The same, if every person needs the fewest calls */
+            /** @description The same, if every person needs the fewest calls, and goes first */
             etaMinSeconds: number | null;
             /**
              * @description Why the end cannot be estimated
@@ -3316,6 +3316,18 @@ export interface components {
         };
         ApplyRequest: {
             override?: ("deletes" | "idColumn" | "looksDoubled" | "providerRemovals")[];
+        };
+        CancellationResponse: {
+            /** @description Rows that were not applied, and are skipped */
+            skipped: number;
+            /** @description New people that are withdrawn, because nothing was sent for them */
+            withdrawnPeople: number;
+            /** @description Deletions that are withdrawn, because they were not sent: these people stay */
+            withdrawnDeletions: number;
+            /** @description Deletions that were sent, and complete */
+            completedDeletions: number;
+            /** @description Other people whose rows were applied: they stay as the rows say */
+            staying: number;
         };
         MappingRequest: {
             /**
@@ -6381,6 +6393,8 @@ export interface operations {
                 outcome?: "created" | "deleted" | "failed" | "linked" | "needsReview" | "pending" | "rejected" | "skipped" | "unchanged" | "updated";
                 /** @description The rows behind a count of the plan */
                 planned?: "attribute-change" | "create-or-link" | "delete" | "needs-review" | "provider-change" | "rejected" | "unchanged";
+                /** @description newest: only rows that got an outcome since they were applied, the newest first */
+                order?: "file" | "newest";
             };
             header?: {
                 /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
@@ -6466,33 +6480,6 @@ export interface operations {
             default: components["responses"]["problem"];
         };
     };
-    "Imports.events": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit log */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path: {
-                id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "text/event-stream": string;
-                };
-            };
-            default: components["responses"]["problem"];
-        };
-    };
     "Imports.apply": {
         parameters: {
             query?: never;
@@ -6573,6 +6560,33 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ImportResponse"];
+                };
+            };
+            default: components["responses"]["problem"];
+        };
+    };
+    "Imports.cancellation": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CancellationResponse"];
                 };
             };
             default: components["responses"]["problem"];

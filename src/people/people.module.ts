@@ -16,6 +16,7 @@ import { RestoredPeople } from './restored-people.js';
 import { ProfileSeal } from './rules/profile.js';
 import { CallsRepository } from './store/calls.repository.js';
 import { ClientData } from './store/client-data.js';
+import { DeletedIds } from './store/deleted-ids.repository.js';
 import { DependentsRepository } from './store/dependents.repository.js';
 import { DuePeopleRepository } from './store/due-people.repository.js';
 import { FormerIdsRepository } from './store/former-ids.repository.js';
@@ -33,6 +34,7 @@ const shared = [
   ResolvedPartiesRepository,
   RestoredPeople,
   CallsRepository,
+  DeletedIds,
   DependentsRepository,
   DuePeopleRepository,
   ClientData,

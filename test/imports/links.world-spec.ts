@@ -177,8 +177,9 @@ describe('a file of links without names', () => {
     await put('providers/home');
     await begin('clients/c-1', { firstName: 'Ann', lastName: 'Ash', email: 'ann@example.org' });
     const userId = addUser('Client');
-    const view = await imported('', [links(`client,c-1,${userId}`)]);
-    expect(view.counts.linked).toBe(1);
+    const { id } = await prepared('', [links(`client,c-1,${userId}`)]); // before its create is sent
+    await world.settle();
+    expect((await show(id)).counts.linked).toBe(1);
     expect(await get('clients/c-1')).toMatchObject({
       ...{ firstName: 'Ann', lastName: 'Ash', email: 'ann@example.org', providers: ['home'], platformUserId: userId },
     });

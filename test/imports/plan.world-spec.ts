@@ -400,7 +400,7 @@ describe('the deletion of accounts that are linked by email', () => {
     await imported('', [providers('p-1', 'p-2', 'p-3')]);
     expect((await person('providers', 'p-1')).body.origin).toBe('linked');
     // The database knows microseconds.
-    await world.sql(`UPDATE people SET wanted_at = wanted_at + '1 microsecond'`);
+    await world.sql(`UPDATE people SET wanted_version = wanted_version + 1`);
     return planned('mode=snapshot', [providers('p-2', 'p-3')]);
   }
   const left = () => world.platform.simulator.state.users.list().length;
@@ -415,7 +415,7 @@ describe('the deletion of accounts that are linked by email', () => {
 
   test('needs a review if the account was linked again after the plan', async () => {
     const { id } = await linked();
-    await world.sql(`UPDATE people SET wanted_at = wanted_at + '1 microsecond'`);
+    await world.sql(`UPDATE people SET wanted_version = wanted_version + 1`);
     expect((await ended(id, 'apply', ['deletes'])).deletes).toEqual({ needsReview: 1 });
     expect([await rows(id, 'code=delete-linked'), left()]).toMatchObject([[{ externalId: 'p-1' }], 3]);
   });

@@ -9,10 +9,10 @@ import { PrismaService } from '../../src/database/prisma.service.js';
 import type { Page } from '../../src/http/request/page.js';
 import { Idempotency } from '../../src/idempotency/idempotency.js';
 import type { ImportResponse } from '../../src/imports/api/import-view.js';
+import { OPEN_UPLOAD_LOCK } from '../../src/imports/model/open-imports.js';
 import type { ReadRow } from '../../src/imports/parse/row/import-row.js';
 import { rejection } from '../../src/imports/parse/row/rejection.js';
 import { isImportableId } from '../../src/imports/parse/row/validate-person.js';
-import { OPEN_UPLOAD_LOCK } from '../../src/imports/plan/row-sql.js';
 import { rowPlace } from '../../src/imports/upload/row-places.js';
 import { StagingRepository } from '../../src/imports/upload/staging.repository.js';
 import { ProfileSeal } from '../../src/people/rules/profile.js';
@@ -266,22 +266,6 @@ describe('an upload', () => {
     const body = `${Array.from({ length: 700 }, (_, at) => field(at)).join('')}--b--\r\n`;
     const answer = await upload('', 'multipart/form-data; boundary=b', body);
     expect([answer.status, (await show(answer.body.id)).counts.total]).toEqual([202, 700]);
-  });
-
-  test('has its progress sent as events until the end; each adds up', async () => {
-    const id = await start('', [
-      providersCsv([providerLine('p-1')]),
-      clientsCsv(many(3, 'c').map((one) => clientLine(one, ['p-1']))),
-    ]);
-    const headers = { authorization: `Bearer ${ADMIN_KEY}` };
-    const stream = await fetch(`${world.url}/v1/imports/${id}/events`, { headers });
-    expect(stream.headers.get('content-type')).toMatch(/^text\/event-stream/);
-    await world.settle();
-    const events = (await stream.text()).split('\n\n').filter((event) => event.startsWith('event: progress'));
-    const views = events.map((event) => JSON.parse(event.slice(event.indexOf('data: ') + 6)) as ImportResponse);
-    expect([views[0]?.state, views.at(-1)]).toEqual(['staging', await show(id)]);
-    expect(views.at(-1)?.state).toBe('completed');
-    for (const view of views) expect(sumOfOutcomes(view)).toBe(view.counts.total);
   });
 });
 

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import type { ImportRecord } from '../model/imports.repository.js';
+import { IS_ALONE } from '../model/open-imports.js';
 import { rejection } from '../parse/row/rejection.js';
 import { RepeatedRows } from './repeated-rows.js';
-import { forget, IS_ALONE, isFilled, listAfter, namesOneOf, providersOf, rejectFormerIds } from './row-sql.js';
+import { forget, isFilled, listAfter, namesOneOf, providersOf, rejectFormerIds } from './row-sql.js';
 import { SnapshotDeletes } from './snapshot-deletes.repository.js';
 
 /** SQL condition: the references of a FHIR client lead to no provider, which the plan cannot find out again. */

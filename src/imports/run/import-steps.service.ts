@@ -3,6 +3,7 @@ import { Clock } from '../../config/clock.js';
 import { Database } from '../../database/database.js';
 import { isDatabaseUnavailable } from '../../errors/database-fault.js';
 import { errorTrace } from '../../errors/error-trace.js';
+import { ROUND_MS } from '../../queue/work/feeder.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
 import { StoredRecords } from '../upload/stored-records.repository.js';
 import { ImportCounts } from './import-counts.repository.js';
@@ -134,8 +135,9 @@ export class ImportSteps {
     if (beganAtMs < (this.lookAgainAtMs.get(id) ?? 0)) return;
     const isOver = await this.look(id);
     const nowMs = this.clock.monotonicMs();
-    if (isOver) this.lookAgainAtMs.delete(id);
-    else this.lookAgainAtMs.set(id, nowMs + (nowMs - beganAtMs) * pause);
+    const pauseMs = (nowMs - beganAtMs) * pause;
+    if (isOver || pauseMs < ROUND_MS) this.lookAgainAtMs.delete(id);
+    else this.lookAgainAtMs.set(id, nowMs + pauseMs);
   }
 
   /** Stores outcomes, and ends the import if no row is pending. @returns true if it has ended */

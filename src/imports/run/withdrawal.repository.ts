@@ -14,7 +14,7 @@ const isUntouched = (p: string): string =>
   `${p}.platform_user_id IS NULL AND ${p}.call_id IS NULL AND ${p}.unsettled_call IS NULL AND ${p}.held_at IS NULL`;
 
 /** SQL condition: a cancel of import $1 withdraws person `p`, a new client. */
-const isWithdrawnClient = (p: string): string => `(${p}.new_by_import = $1 AND ${isUntouched(p)})`;
+const isWithdrawnClient = (p: string): string => `(${p}.new_by_import IS NOT DISTINCT FROM $1 AND ${isUntouched(p)})`;
 
 /** SQL condition: the same for a new provider, which no client may name that stays. */
 const IS_WITHDRAWN_PROVIDER = `(p.new_by_import = $1 AND ${isUntouched('p')} AND NOT EXISTS (

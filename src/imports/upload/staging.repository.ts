@@ -3,9 +3,9 @@ import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
 import { type Profile, ProfileSeal } from '../../people/rules/profile.js';
 import { Vault } from '../../vault/vault.js';
+import { IS_ALONE } from '../model/open-imports.js';
 import { usableEmail } from '../parse/row/email-text.js';
 import type { ImportedPerson, ReadRow, RowCells } from '../parse/row/import-row.js';
-import { IS_ALONE } from '../plan/row-sql.js';
 import { rowPlace } from './row-places.js';
 
 /** Columns of every row, with their types. */

@@ -14,6 +14,7 @@ import { type Person, type PersonKind, RESET_ON_WRITE } from '../rules/person.js
 import { LEGAL_HOLD } from '../rules/person-codes.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../rules/profile.js';
 import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../rules/resolve-rule.js';
+import { DeletedIds } from '../store/deleted-ids.repository.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { linkedFields, type MoreFields, PeopleRepository, STATED_BY_EHR } from '../store/people.repository.js';
@@ -43,6 +44,7 @@ export class PeopleService {
     private readonly dependents: DependentsRepository,
     private readonly users: PlatformUsersRepository,
     private readonly formerIds: FormerIdsRepository,
+    private readonly deletedIds: DeletedIds,
     private readonly contract: Contract,
     private readonly seal: ProfileSeal,
     private readonly queues: WorkQueues,
@@ -103,7 +105,7 @@ export class PeopleService {
     return removed.catch(async (error: unknown) => {
       if (isKnown || !(error instanceof Problem && error.status === 404)) throw error;
       // Otherwise an import has created the person since.
-      if (await this.people.rememberDeletion(key)) throw error;
+      if (await this.deletedIds.store(key)) throw error;
       return this.remove(key);
     });
   }

@@ -147,24 +147,6 @@ export class PeopleRepository extends PeopleReader {
   }
 
   /**
-   * Remembers that the EHR deleted an id that it never named, because rows of an earlier upload may name it. No one sees
-   * this person: its version is 0.
-   *
-   * @returns false if a person has the id by now
-   */
-  rememberDeletion(key: PersonKey): Promise<boolean> {
-    const { kind, externalId } = key;
-    return this.prisma.transaction(async (tx) => {
-      const stored = await tx.$executeRaw`
-        INSERT INTO people (id, kind, external_id, wanted, wanted_version, state)
-        VALUES (${randomUUID()}::uuid, ${kind}::person_kind, ${externalId}, false, 0, 'deleted')
-        ON CONFLICT (kind, external_id) DO UPDATE SET stated_at = clock_timestamp() WHERE people.wanted_version = 0`;
-      if (stored > 0) await this.data.eraseUnknown(tx, key);
-      return stored > 0;
-    });
-  }
-
-  /**
    * Reduces the profile of an open create to its email, which the lookup of its user needs. A profile that cannot be decrypted
    * stays, because nothing else would lead to the user once the missing key is back.
    */

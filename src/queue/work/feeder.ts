@@ -7,7 +7,7 @@ import { errorTrace } from '../../errors/error-trace.js';
 import type { Schedule, WorkQueue } from './work-queue.js';
 
 /** Time between two rounds. A row whose job was lost waits at most as long. */
-const ROUND_MS = 1_000;
+export const ROUND_MS = 1_000;
 
 /** Maximum rows that wait in a queue, so that a pause or a hold takes effect within seconds. */
 export const QUEUE_LENGTH = 50;
