@@ -3,6 +3,7 @@ import { benchAudit } from './audit.js';
 import type { BenchRow } from './bench-row.js';
 import { benchBudget } from './budget.js';
 import { benchFootprint } from './footprint.js';
+import { benchImportQueues } from './import-queues.js';
 import { benchNoteLag } from './note-lag.js';
 import { benchPeoplePage } from './people-page.js';
 import { benchPush } from './push.js';
@@ -14,6 +15,7 @@ import { benchStoredSessions } from './stored-sessions.js';
 /** The benchmarks of `npm run bench`; `npm run bench -- receiver` runs only that one. */
 const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   budget: benchBudget,
+  'import-queues': benchImportQueues,
   reimport: benchReimport,
   receiver: benchReceiver,
   'note-lag': benchNoteLag,

@@ -1503,7 +1503,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Cancel an import: rows and new people and deletions for which nothing was sent are withdrawn, others finish
+         * Cancel an import: what was not sent is taken back, the rest finishes
          * @description Needs a key with the scope `imports`.
          */
         post: operations["Imports.cancel"];
@@ -3328,6 +3328,8 @@ export interface components {
             completedDeletions: number;
             /** @description Other people whose rows were applied: they stay as the rows say */
             staying: number;
+            /** @description All of this in sentences */
+            text: string;
         };
         MappingRequest: {
             /**

@@ -1,5 +1,6 @@
 import type { ImportFile } from '../../harness/service.js';
 import type { CancellationResponse } from '../../src/imports/api/import-view.js';
+import { type Cancellation, cancellationText } from '../../src/imports/model/cancellation.js';
 import { WithdrawalRepository } from '../../src/imports/run/withdrawal.repository.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from '../support/bulk.js';
 import { useWorld } from '../world/use-world.js';
@@ -17,9 +18,12 @@ const stateOf = async (kind: string, id: string) => {
 };
 const put = (path: string, body: object) => world.call('PUT', `/v1/${path}`, { body });
 const cleo = (list: string[]) => ({ firstName: 'Cleo', lastName: 'Now', providers: list });
-const preview = async (id: string) =>
-  (await world.call<CancellationResponse>('GET', `/v1/imports/${id}/cancellation`)).body;
-const nothing: CancellationResponse = {
+async function preview(id: string): Promise<Cancellation> {
+  const { text, ...effect } = (await world.call<CancellationResponse>('GET', `/v1/imports/${id}/cancellation`)).body;
+  expect(text).toBe(cancellationText(effect));
+  return effect;
+}
+const nothing: Cancellation = {
   ...{ skipped: 0, withdrawnPeople: 0, withdrawnDeletions: 0, completedDeletions: 0, staying: 0 },
 };
 

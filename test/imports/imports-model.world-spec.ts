@@ -40,7 +40,7 @@ describe.each([
       fc.asyncProperty(fc.array(anyCommand, { minLength: 3, maxLength: 14 }), async (commands) => {
         if (performance.now() < endsAt) await happen(beginning, commands);
       }),
-      propertyRuns(0.006),
+      propertyRuns(0.1),
     );
   });
 });

@@ -4,6 +4,9 @@ import { text as textOf } from 'node:stream/consumers';
 import fc from 'fast-check';
 import type { World } from '../../harness/world/world.js';
 import { UserDirectory } from '../../simulator/users/user-directory.js';
+import { Database } from '../../src/database/database.js';
+import { PrismaService } from '../../src/database/prisma.service.js';
+import type { CancellationResponse } from '../../src/imports/api/import-view.js';
 import { RowsToApply } from '../../src/imports/run/rows-to-apply.repository.js';
 import { ADMIN_KEY } from '../support/app.js';
 import type { ImportBody } from './imports.js';
@@ -38,7 +41,8 @@ export type Command =
   | { do: 'again'; which: number; mode: Mode }
   | { do: 'close'; which: number; lost: boolean }
   | { do: 'apply'; which: number; overrides: boolean }
-  | { do: 'pause' | 'resume' | 'cancel' | 'retry'; which: number }
+  | { do: 'pause' | 'resume' | 'cancel' | 'retry' | 'damage'; which: number }
+  | { do: 'crash'; after: number }
   | { do: 'fault'; operation: string; kind: (typeof FAULTS)[number] }
   | { do: 'applyRows'; count: number }
   | { do: 'call'; times: number }
@@ -65,7 +69,9 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 4, arbitrary: command('apply', { which, overrides: fc.nat(3).map((one) => one > 0) }) },
   { weight: 1, arbitrary: command('pause', { which }) },
   { weight: 1, arbitrary: command('resume', { which }) },
-  { weight: 1, arbitrary: command('cancel', { which }) },
+  { weight: 2, arbitrary: command('cancel', { which }) },
+  { weight: 1, arbitrary: command('damage', { which }) },
+  { weight: 2, arbitrary: command('crash', { after: fc.integer({ min: 1, max: 4 }) }) },
   { weight: 1, arbitrary: command('retry', { which }) },
   {
     weight: 2,
@@ -93,6 +99,13 @@ export interface SentImport {
   mode: Mode;
 }
 
+type AnyTransaction = (...parameters: unknown[]) => Promise<unknown>;
+
+/** Ends the work as a lost connection does, after which the program does not touch the database. */
+class Crash extends Error {
+  readonly code = '57P01';
+}
+
 interface OpenUpload extends Upload {
   sending: ClientRequest;
   rest: string;
@@ -106,6 +119,8 @@ export class History {
   readonly users: { did: 'add' | 'remove'; id: string | undefined }[] = [];
   /** The platform failed, so that clients without an email may need a decision. */
   hasFaults = false;
+  /** After how many transactions the process ends. */
+  private transactionsLeft = Number.POSITIVE_INFINITY;
   /** How many rows may be applied; undefined: no limit. */
   private room: number | undefined = 0;
   private readonly opened: OpenUpload[] = [];
@@ -119,6 +134,15 @@ export class History {
       this.room -= some.length;
       return some;
     });
+    for (const each of [world.get(Database), world.get(PrismaService)] as { transaction: AnyTransaction }[]) {
+      const transaction = each.transaction.bind(each);
+      jest.spyOn(each, 'transaction').mockImplementation(async (...parameters) => {
+        const result = await transaction(...parameters);
+        this.transactionsLeft -= 1;
+        if (this.transactionsLeft === 0) throw new Crash();
+        return result;
+      });
+    }
     const directory = UserDirectory.prototype;
     const { add, remove } = directory;
     jest.spyOn(directory, 'add').mockImplementation(function (this: UserDirectory, user) {
@@ -158,6 +182,21 @@ export class History {
         await world.work.imports();
         this.room = 0;
         return;
+      case 'crash':
+        return this.crash(command.after);
+      case 'damage': {
+        const { id } = this.imports.at(-1 - command.which) ?? {};
+        await world.sql(
+          `UPDATE import_rows SET profile = 'damaged' WHERE import_id = $1 AND phase IS NOT NULL AND says = 'person'
+             AND row_no = (SELECT max(row_no) FROM import_rows WHERE import_id = $1 AND phase IS NOT NULL AND says = 'person')`,
+          [id ?? null],
+        );
+        return;
+      }
+      case 'cancel': {
+        const sent = this.imports.at(-1 - command.which);
+        return sent && this.cancel(sent.id);
+      }
       case 'call':
         for (let time = 0; time < command.times; time += 1) {
           await world.advance('50 ms');
@@ -199,6 +238,38 @@ export class History {
     if (!this.hasFaults) return;
     for (const { id } of this.imports) await transition(id, 'retry');
     await this.settle();
+  }
+
+  /** The process ends after some of its transactions on imports, and a new one finds an empty queue. */
+  private async crash(after: number): Promise<void> {
+    this.room = undefined;
+    this.transactionsLeft = after;
+    await this.world.work.imports().catch((error: unknown) => {
+      if (!(error instanceof Crash)) throw error;
+    });
+    this.transactionsLeft = Number.POSITIVE_INFINITY;
+    this.room = 0;
+    this.world.forgetJobs();
+  }
+
+  /** Cancels an import, and compares what happens with what its text says. */
+  private async cancel(id: string): Promise<void> {
+    const { world } = this;
+    const { transition, rows, show } = importsIn(world);
+    const { body: said } = await world.call<CancellationResponse>('GET', `/v1/imports/${id}/cancellation`);
+    const before = (await rows(id, 'code=cancelled')).length;
+    const { status } = await transition(id, 'cancel');
+    if (status === 409) return;
+    if (status !== 200) throw new Error(`cancel was answered ${status}.`);
+    await world.work.imports();
+    const all = await rows(id);
+    const withdrawn = all.filter(({ code }) => code === 'cancelled').length - before;
+    expect(withdrawn).toBe(said.skipped + said.withdrawnPeople + said.withdrawnDeletions);
+    const deletions = all.filter(
+      ({ planned, outcome }) => planned === 'delete' && ['pending', 'deleted'].includes(outcome),
+    );
+    expect(deletions.length).toBeLessThanOrEqual(said.completedDeletions);
+    expect((await show(id)).state).toBe('cancelled');
   }
 
   private async settle(): Promise<void> {

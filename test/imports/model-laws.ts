@@ -63,7 +63,7 @@ function saidBy(sent: Ended, key: Key, others: readonly Ended[]): Profile | null
   const [row] = counting;
   if (row) {
     const said = row.file === 0 ? null : stated(sent, row, key);
-    if (isCancelled && !row.appliedAt) return undefined;
+    if (row.code === 'start-failed' || (isCancelled && !row.appliedAt)) return undefined;
     if (row.outcome !== 'skipped') return said;
     if (row.code === 'changed-since-read' || row.code === 'erased') {
       return others.some((other) => isSkippedAfter(other, sent, row, others)) ? undefined : said;
@@ -111,7 +111,10 @@ function isSkippedAfter(other: Ended, sent: Ended, row: StoredRow, all: readonly
   if (other.mode === 'snapshot' && all.some((one) => hasStartedSince(other, one, key))) return true;
   return rows.some(
     ({ code, outcome }) =>
-      code === 'provider-gone' || code === 'provider-in-use' || (row.planned === 'delete' && outcome === 'rejected'),
+      code === 'start-failed' ||
+      code === 'provider-gone' ||
+      code === 'provider-in-use' ||
+      (row.planned === 'delete' && outcome === 'rejected'),
   );
 }
 

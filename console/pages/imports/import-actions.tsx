@@ -1,9 +1,20 @@
 import { Link } from 'wouter';
 import { api } from '../../api/client.js';
 import { ActionButton, ConfirmedAction } from '../../parts/action.js';
+import { Read } from '../../parts/read.js';
 import { GuardedAction } from './guards.js';
 import type { Choices } from './upload.js';
 import { callsLeft, counted, hasChanges, type Import, isOver, planSentence } from './words.js';
+
+/** What a cancel would do to whom now. */
+export function CancelEffect({ id }: { id: string }) {
+  const params = { path: { id } };
+  return (
+    <Read name={['imports', id, 'cancellation']} call={() => api.GET('/v1/imports/{id}/cancellation', { params })}>
+      {({ text }) => <p>{text}</p>}
+    </Read>
+  );
+}
 
 /** The actions that the state of an import allows. @param unsent corrected rows that are not part of the plan */
 export function ImportActions({ view, unsent }: { view: Import; unsent: number }) {
@@ -53,10 +64,7 @@ export function ImportActions({ view, unsent }: { view: Import; unsent: number }
           isDangerous
           run={() => api.POST('/v1/imports/{id}/cancel', { params })}
         >
-          <p>
-            People in progress are finished and stay changed. {counted(count('pending'), 'pending row')} will be
-            skipped.
-          </p>
+          <CancelEffect id={id} />
         </ConfirmedAction>
       )}
       {(counts.rejected ?? 0) > 0 && (

@@ -2,7 +2,6 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import { Link } from 'wouter';
 import { api } from '../../api/client.js';
-import { useEvents } from '../../api/live.js';
 import { queries, usePolling } from '../../api/queries.js';
 import { Facts, Head, Section } from '../../parts/layout.js';
 import { ErrorNote } from '../../parts/notes.js';
@@ -11,11 +10,11 @@ import { State, StateOf } from '../../parts/state.js';
 import { Copyable, Moment, number } from '../../parts/values.js';
 import { type Corrections, useCorrections } from './corrections.js';
 import { Guards } from './guards.js';
-import { ImportActions } from './import-actions.js';
+import { CancelEffect, ImportActions } from './import-actions.js';
 import { ImportRows } from './import-rows.js';
 import { MappingDetails, MappingForm } from './mapping.js';
 import { ImportProgress, Numbers } from './numbers.js';
-import { counted, faultOf, type Import, isOver, nameOf } from './words.js';
+import { counted, doneSentence, faultOf, type Import, isOver, isRead, isWaiting, nameOf } from './words.js';
 
 const FORMATS = { csv: 'CSV', ndjson: 'JSON lines', 'fhir-json': 'FHIR Bundle', 'fhir-ndjson': 'FHIR lines' };
 
@@ -50,6 +49,7 @@ function Shown({ view, corrections }: { view: Import; corrections: Corrections }
       {fault && <ErrorNote error={new Error(fault)} />}
       {error && <ErrorNote error={new Error(error.message)} />}
       <ImportProgress view={view} />
+      <WhatStays view={view} />
       {view.state === 'needs-mapping' && <MappingForm view={view} />}
       {unclearRows > 0 && (
         <p className="note">
@@ -66,6 +66,32 @@ function Shown({ view, corrections }: { view: Import; corrections: Corrections }
       <Files view={view} />
       <About view={view} />
     </>
+  );
+}
+
+/** What a paused or cancelled import leaves as it is. */
+function WhatStays({ view }: { view: Import }) {
+  const { id, state } = view;
+  if (state === 'paused')
+    return (
+      <Section card title="Paused">
+        <p>
+          Nothing is sent for the people of this import until you resume it; only calls in flight finish. What is done
+          stays: {doneSentence(view)} Changes by the EHR go on.
+        </p>
+        <p>If you cancel it now:</p>
+        <CancelEffect id={id} />
+      </Section>
+    );
+  if (state !== 'cancelled' || !isRead(view)) return null;
+  const { pending = 0 } = view.counts;
+  return (
+    <Section card title="Cancelled">
+      <p>
+        Rows that were not sent were taken back (skipped: the import was cancelled). What stays: {doneSentence(view)}
+        {pending > 0 && ` ${counted(pending, 'row is', 'rows are')} still in progress.`}
+      </p>
+    </Section>
   );
 }
 
@@ -132,20 +158,18 @@ export function ImportState({ view: { state, guards } }: { view: Import }) {
   return <StateOf of="importState" state={state} />;
 }
 
-/** The page does not rely only on events. */
-const POLL_INTERVAL_MS = 10_000;
+/** How often to read an import that waits for a decision, and one that changes by itself, in milliseconds. */
+const WAITING_MS = 10_000;
+const CHANGING_MS = 2_000;
 
-/** Reads an import and follows its events. */
+/** Reads an import, again and again until it has ended. */
 function useImport(id: string): UseQueryResult<Import> {
-  const everyMs = usePolling(POLL_INTERVAL_MS);
+  const isPolled = usePolling(CHANGING_MS) !== false;
+  const everyMs = (view: Import) => (isWaiting(view) ? WAITING_MS : CHANGING_MS);
   const query = useRead(['imports', id], () => api.GET('/v1/imports/{id}', { params: { path: { id } } }), {
-    refetchInterval: ({ state: { data } }) => data !== undefined && !isOver(data) && everyMs,
+    refetchInterval: ({ state: { data } }) => isPolled && data?.finishedAt === null && everyMs(data),
   });
-  const { data: view } = query;
-  useEvents<Import>(everyMs !== false && view && !isOver(view) && `/v1/imports/${id}/events`, 'progress', (changed) =>
-    queries.setQueryData(['imports', id], changed),
-  );
-  const state = view?.state;
+  const state = query.data?.state;
   const before = useRef(state);
   // Each reading of the rows is on record in the audit log, so they are read again only if the state changes.
   useEffect(() => {

@@ -1,6 +1,7 @@
 import { Link } from 'wouter';
 import type { operations } from '../../../client/schema.js';
 import { api } from '../../api/client.js';
+import { queries } from '../../api/queries.js';
 import { codeIn, inSentence, labelOf } from '../../api/words.js';
 import { useFilters } from '../../parts/filters.js';
 import { DataTable, Section } from '../../parts/layout.js';
@@ -9,11 +10,27 @@ import { State } from '../../parts/state.js';
 import { personAddress } from '../people/person.js';
 import type { Corrections } from './corrections.js';
 import { RejectedRows } from './rejected-rows.js';
-import { type Import, isRead, keyOf, labelOfReason, OUTCOME_TONES, placeOf, type Row, reasonOf } from './words.js';
+import {
+  type Import,
+  isLive,
+  isRead,
+  keyOf,
+  labelOfReason,
+  OUTCOME_TONES,
+  placeOf,
+  type Row,
+  reasonOf,
+} from './words.js';
 
 type Planned = NonNullable<NonNullable<operations['Imports.listRows']['parameters']['query']>['planned']>;
 
-/** The rows behind a number of the import, or all of them. */
+/** Outcomes that rows have before they are applied. */
+const KNOWN_BEFORE: Row['outcome'][] = ['pending', 'unchanged', 'rejected'];
+
+/**
+ * The rows behind a number of the import, or all of them; of an import that is being carried out, what happened last. Each
+ * reading is on record in the audit log, so it is not repeated automatically.
+ */
 export function ImportRows({ view, corrections }: { view: Import; corrections: Corrections }) {
   const [filters, change] = useFilters('outcome', 'planned', 'code');
   const outcome = codeIn<Row['outcome']>('rowOutcome', filters.outcome);
@@ -32,13 +49,26 @@ export function ImportRows({ view, corrections }: { view: Import; corrections: C
       Show all rows
     </button>
   );
-  const query = { outcome, planned, code, cells };
+  const isNewest = isLive(view) && !planned && !(outcome && KNOWN_BEFORE.includes(outcome));
+  const order = isNewest ? ('newest' as const) : ('file' as const);
+  const query = { outcome, planned, code, cells, order };
+  const what = isNewest ? 'Newest results' : 'Rows';
+  const aside = (
+    <>
+      {isNewest && (
+        <button type="button" onClick={() => void queries.invalidateQueries({ queryKey: ['import-rows', id] })}>
+          Read again
+        </button>
+      )}{' '}
+      {words.length > 0 && showAll}
+    </>
+  );
   return (
-    <Section title={words.length > 0 ? `Rows: ${words.join(', ')}` : 'Rows'} aside={words.length > 0 && showAll}>
+    <Section title={words.length > 0 ? `${what}: ${words.join(', ')}` : what} aside={aside}>
       <Paged<Row>
-        name={['import-rows', id, outcome, planned, code]}
+        name={['import-rows', id, outcome, planned, code, order]}
         read={(cursor) => api.GET('/v1/imports/{id}/rows', { params: { path: { id }, query: { ...query, cursor } } })}
-        empty="There are no such rows."
+        empty={isNewest ? 'No person is finished yet.' : 'There are no such rows.'}
       >
         {(rows) =>
           cells ? (

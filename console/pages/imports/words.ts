@@ -10,6 +10,13 @@ export type Guard = Schemas['GuardResponse'];
 /** It no longer changes, unless it is retried. */
 export const isOver = ({ state }: Import): boolean => ['completed', 'cancelled', 'failed'].includes(state);
 
+/** It changes only after a decision. */
+export const isWaiting = ({ state }: Import): boolean => ['needs-mapping', 'planned', 'paused'].includes(state);
+
+/** Its plan is being carried out. */
+export const isLive = ({ state, finishedAt }: Import): boolean =>
+  finishedAt === null && ['running', 'paused', 'cancelled'].includes(state);
+
 /** Its files have been read and compared. */
 export const isRead = ({ state }: Import): boolean => state !== 'staging' && state !== 'needs-mapping';
 
@@ -58,6 +65,15 @@ export const planSentence = ({ planned }: Import): string =>
     .filter(([name]) => planned[name])
     .map(([name, label]) => `${number(planned[name] ?? 0)} ${inSentence(label)}`)
     .join(', ')}.`;
+
+const DONE: Row['outcome'][] = ['created', 'linked', 'updated', 'deleted'];
+
+/** The people that the import has changed, as one sentence. */
+export function doneSentence({ counts }: Pick<Import, 'counts'>): string {
+  const done = DONE.filter((outcome) => counts[outcome]);
+  if (done.length === 0) return 'nobody yet.';
+  return `${done.map((outcome) => `${number(counts[outcome] ?? 0)} ${inSentence(labelOf('rowOutcome', outcome))}`).join(', ')}.`;
+}
 
 export const keyOf = ({ row }: Row): string => String(row);
 

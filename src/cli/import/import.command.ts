@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { ImportResponse } from '../../imports/api/import-view.js';
+import type { CancellationResponse, ImportResponse } from '../../imports/api/import-view.js';
 import type { ImportQuery, ImportRowView } from '../../imports/api/imports.dto.js';
 import { PLANNED_OUTCOMES, ROW_OUTCOMES } from '../../imports/model/import.js';
 import { GUARD_NAMES } from '../../imports/model/import-guards.js';
@@ -58,7 +58,7 @@ const ACTIONS = [
   },
   { action: 'pause', about: 'pause an import: only calls in flight finish' },
   { action: 'resume', about: 'continue a paused import', watched: true },
-  { action: 'cancel', about: 'cancel an import: rows that were applied finish, all others are skipped' },
+  { action: 'cancel', about: 'cancel an import: what was not sent is taken back, what is in progress finishes' },
   { action: 'retry', about: 'retry the rows of an import that failed or need review', watched: true },
 ];
 
@@ -132,10 +132,12 @@ export function addImportCommands(program: Command, api: Api): void {
     command.addHelpText('after', examples(`${action} ${ID}${isMap ? ' --column externalId=PAT_ID' : ''}`));
     command.action(async (id: string, { override, column: columns, wait, json }: ActionOptions) => {
       const path = `${pathOf(id)}/${isMap ? 'mapping' : action}`;
+      const effect =
+        action === 'cancel' ? await api.get<CancellationResponse>(`${pathOf(id)}/cancellation`) : undefined;
       const view = await api.post<ImportResponse>(path, { override, columns });
       // Mapped files are planned first: a plan may wait for a decision.
       if (wait) return watchToEnd(api, id, !isMap, json);
-      printAnswer(view, json, importSummary);
+      printAnswer(view, json, (shown) => `${effect ? `${effect.text}\n\n` : ''}${importSummary(shown)}`);
     });
   }
 }

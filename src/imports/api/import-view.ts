@@ -1,12 +1,12 @@
 import { ApiProperty } from '@nestjs/swagger';
 import { PageResponse } from '../../http/request/page.js';
 import type { CodeOf } from '../../words/words.js';
+import type { Cancellation } from '../model/cancellation.js';
 import { type ImportFile, type ImportKind, type ImportState, ROW_OUTCOMES, type RowOutcome } from '../model/import.js';
 import type { Guard, GuardName } from '../model/import-guards.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import type { ImportTotals } from '../model/totals.js';
 import type { FileKind, FileMapping, ImportFormat, MappedColumn } from '../parse/row/import-row.js';
-import type { Cancellation } from '../run/withdrawal.repository.js';
 
 export class GuardThresholdResponse {
   percent!: number;
@@ -149,6 +149,8 @@ export class CancellationResponse implements Cancellation {
   completedDeletions!: number;
   /** Other people whose rows were applied: they stay as the rows say */
   staying!: number;
+  /** All of this in sentences */
+  text!: string;
 }
 
 export class ImportPageResponse extends PageResponse {

@@ -122,7 +122,7 @@ export class ImportsController {
     return this.imports.cancellation(id);
   }
 
-  /** Cancel an import: rows and new people and deletions for which nothing was sent are withdrawn, others finish */
+  /** Cancel an import: what was not sent is taken back, the rest finishes */
   @Post(':id/cancel')
   @HttpCode(200)
   async cancel(@UuidParam() id: string): Promise<ImportResponse> {

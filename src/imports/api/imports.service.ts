@@ -13,6 +13,7 @@ import { GONE_SECONDS, WorkerProcess } from '../../processes/worker-process.js';
 import { limitsOf } from '../../queue/work/limiter.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
+import { cancellationText } from '../model/cancellation.js';
 import type { ImportFile, ImportState } from '../model/import.js';
 import { exceeded, type Guard } from '../model/import-guards.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
@@ -20,8 +21,8 @@ import { unknownImport, wrongState } from '../model/problems.js';
 import { ImportCounts } from '../run/import-counts.repository.js';
 import { LaterStatements } from '../run/later-statements.js';
 import { OutcomesRepository } from '../run/outcomes.repository.js';
-import { type Cancellation, WithdrawalRepository } from '../run/withdrawal.repository.js';
-import { type ImportResponse, type Pace, showImport } from './import-view.js';
+import { WithdrawalRepository } from '../run/withdrawal.repository.js';
+import { type CancellationResponse, type ImportResponse, type Pace, showImport } from './import-view.js';
 
 /** Shows imports and their progress, and changes their states. */
 @Injectable()
@@ -113,9 +114,10 @@ export class ImportsService {
   }
 
   /** What a cancel would do now. @throws {Problem} 404 */
-  async cancellation(id: string): Promise<Cancellation> {
+  async cancellation(id: string): Promise<CancellationResponse> {
     this.known(await this.imports.find(id));
-    return this.withdrawal.preview(id);
+    const effect = await this.withdrawal.preview(id);
+    return { ...effect, text: cancellationText(effect) };
   }
 
   /**

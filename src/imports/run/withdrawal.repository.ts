@@ -3,6 +3,7 @@ import type { PoolClient } from 'pg';
 import { PrismaService } from '../../database/prisma.service.js';
 import { DependentsRepository } from '../../people/store/dependents.repository.js';
 import { PeopleRepository } from '../../people/store/people.repository.js';
+import type { Cancellation } from '../model/cancellation.js';
 import { rejection } from '../parse/row/rejection.js';
 import { forget } from '../plan/row-sql.js';
 
@@ -23,20 +24,6 @@ const IS_WITHDRAWN_PROVIDER = `(p.new_by_import = $1 AND ${isUntouched('p')} AND
 
 /** SQL condition: a cancel of import `i` withdraws the deletion of person `p`, whose names are not erased yet. */
 const IS_WITHDRAWN_DELETION = `(NOT p.wanted AND p.profile IS NOT NULL AND p.call_id IS NULL AND p.stated_at = i.opened_at)`;
-
-/** What a cancel of an import would do. */
-export interface Cancellation {
-  /** Rows that were not applied, and are skipped. */
-  skipped: number;
-  /** New people that are withdrawn, because nothing was sent for them. */
-  withdrawnPeople: number;
-  /** Deletions that are withdrawn, because they were not sent. */
-  withdrawnDeletions: number;
-  /** Deletions that were sent, and complete. */
-  completedDeletions: number;
-  /** Other people whose rows were applied: they stay as the rows say. */
-  staying: number;
-}
 
 /**
  * Takes back what a cancelled import stated, as far as nothing was sent: its new people, first clients, then providers, and

@@ -44,7 +44,7 @@ const firstOf = (condition: string): string => `
  * The first urgent people, then the first others of each import and of none. Each import is read by itself, so that hundreds of thousands of people of
  * a paused one do not stand in front of the others. The imports are those that the index of due people names.
  */
-const DUE = `
+export const DUE = `
   (${firstOf('p.urgent')} ORDER BY d."dueAt" LIMIT ${QUEUE_LENGTH})
   UNION ALL
   (WITH RECURSIVE named(id) AS (

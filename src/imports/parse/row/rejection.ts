@@ -98,7 +98,8 @@ export const HINTS = {
   'not-pushable': () => 'The change is stored here. The platform has no operation that changes a name or an email.',
   'start-failed': () =>
     'The row could not be applied because of a fault of the program: see the log of the worker. Then retry the import.',
-  cancelled: () => 'The import was cancelled, or failed, before this row was applied.',
+  cancelled: () =>
+    'The import was cancelled, or failed, before anything was sent for this row. The person is as it was before.',
   // FHIR
   'no-id': () =>
     'The resource has no id. Add one, or name the identifier systems that give the external id (idSystem).',
