@@ -267,6 +267,46 @@ describe('a DELETE of an unknown id', () => {
     await expectSkipped(id);
   });
 
+  test('stays in force when a row of an earlier upload is corrected, and leaves no name in it', async () => {
+    await mirrored('', [providers('p-1')]);
+    const bad = 'externalId,email,firstName,lastName,providers\nc-1,no mail,Cleo,Lee,p-1';
+    const { id } = await planned('dryRun=true', [{ name: 'clients.csv', type: 'text/csv', content: bad }]);
+    expect((await remove('clients/c-1')).status).toBe(404);
+    const names = { email: 'c-1@mail.example', firstName: 'Cleo', lastName: 'Lee', providers: ['p-1'] };
+    const correction = { rows: [{ row: 1, kind: 'client', externalId: 'c-1', ...names }] };
+    await world.call('PATCH', `/v1/imports/${id}/rows`, { body: correction });
+    await world.work.imports();
+    await transition(id, 'apply');
+    await expectSkipped(id);
+  });
+
+  test('leaves no name in a row that an open upload rejects', async () => {
+    await mirrored('', [providers('p-1')]);
+    const end = await openUpload(world, 'kind=clients');
+    expect((await remove('clients/c-1')).status).toBe(404);
+    const id = await end('externalId,email,firstName,lastName,providers\nc-1,no mail,Cleo,Lee,p-1');
+    await world.settle();
+    expect(await rows(id, 'cells=true')).toMatchObject([{ code: 'bad-email', cells: null }]);
+    expect(
+      await world.sql('SELECT 1 FROM import_rows WHERE num_nonnulls(cells, profile, email_fingerprint) > 0'),
+    ).toEqual([]);
+  });
+
+  test('is answered 404 again, and does not keep the id from being used', async () => {
+    for (const _ of [1, 2]) expect((await remove('providers/p-1')).status).toBe(404);
+    const listed = await world.call<{ items: unknown[] }>('GET', '/v1/providers?state=deleted');
+    expect([listed.body.items, (await person('providers', 'p-1')).status]).toEqual([[], 404]);
+    await put('providers/p-2', { email: 'p-2@mail.example', firstName: 'Pia', lastName: 'Two' });
+    expect((await world.call('POST', '/v1/providers/p-2/rename', { body: { externalId: 'p-1' } })).status).toBe(200);
+    expect(
+      (await put('providers/p-3', { email: 'p-3@mail.example', firstName: 'Pia', lastName: 'Three' })).status,
+    ).toBe(202);
+    await world.settle();
+    expect((await person('providers', 'p-1')).body.sync.state).toBe('synced');
+    const { body } = await world.call<{ items: { type: string }[] }>('GET', '/v1/events?after=0');
+    expect(body.items.filter(({ type }) => type === 'person.deleted')).toEqual([]);
+  });
+
   test('does not keep a later upload from creating the person', async () => {
     await mirrored('', [providers('p-1')]);
     const end = await openUpload(world, 'kind=clients');

@@ -61,14 +61,15 @@ export class RowsToApply {
 
   /**
    * The numbers of the next rows: all providers come first, then clients, deletions of clients, and of providers. None while
-   * another running import has providers to apply, because its clients may name them.
+   * another running import has providers to apply, because its clients may name them, or while a cancelled import takes
+   * back what it stated, because until then it counts.
    */
   async next(importId: string): Promise<number[]> {
     const { rows } = await this.prisma.pool.query<{ rowNos: number[] }>(
       `SELECT ARRAY(SELECT row_no FROM import_rows WHERE import_id = i.id AND phase = first.phase ORDER BY row_no LIMIT $2) AS "rowNos"
        FROM imports i
        CROSS JOIN LATERAL (SELECT phase FROM import_rows WHERE import_id = i.id AND phase IS NOT NULL ORDER BY phase LIMIT 1) AS first
-       WHERE i.id = $1 AND i.state = 'running' AND (first.phase = 1 OR NOT EXISTS (
+       WHERE i.id = $1 AND i.state = 'running' AND NOT EXISTS (SELECT FROM imports WHERE withdraws) AND (first.phase = 1 OR NOT EXISTS (
          SELECT FROM imports o JOIN import_rows r ON r.import_id = o.id AND r.phase = 1 WHERE o.state = 'running' AND o.id <> i.id))`,
       [importId, BATCH_ROWS],
     );
