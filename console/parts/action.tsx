@@ -48,6 +48,8 @@ export function ConfirmedAction<T>(props: {
   isDangerous?: boolean;
   /** The main action of its page. */
   isPrimary?: boolean;
+  /** The label of the button that closes the dialog. */
+  close?: string;
 }) {
   const { label, title, children, run, onDone, isDangerous, isPrimary } = props;
   const [isOpen, setOpen] = useState(false);
@@ -73,7 +75,7 @@ export function ConfirmedAction<T>(props: {
       {isOpen && (
         <Dialog
           title={title}
-          close="Cancel"
+          close={props.close ?? 'Cancel'}
           buttons={
             <button type="submit" className={isDangerous ? 'danger' : 'primary'} disabled={action.isPending}>
               {label}

@@ -31,7 +31,8 @@ export interface File {
   text: string;
 }
 
-export const PROVIDERS = ['p-1', 'p-2'];
+/** The last one is named only by files. */
+export const PROVIDERS = ['p-1', 'p-2', 'p-3'];
 /** One id is the beginning of another, so that a cut turns one into the other. */
 export const CLIENTS = ['c-1', 'c-12', 'c-3', 'c-4'];
 /** These have no email, so that the platform cannot be asked whether they exist. */
@@ -51,7 +52,7 @@ export function profileOf(key: Key, version: number, providers: string[]): Profi
   };
 }
 
-export const anyProviders = fc.constantFrom<string[]>(['p-1'], ['p-2'], ['p-1', 'p-2'], ['p-2', 'p-1']);
+export const anyProviders = fc.constantFrom<string[]>(['p-1'], ['p-2'], ['p-1', 'p-2'], ['p-2', 'p-1'], ['p-3']);
 const anyOf = (kind: PersonKind) =>
   fc.constantFrom(...(kind === 'provider' ? PROVIDERS : CLIENTS)).map((id): Key => `${kind}/${id}`);
 export const anyKey = fc.oneof(anyOf('provider'), { arbitrary: anyOf('client'), weight: 3 });

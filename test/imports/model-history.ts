@@ -33,6 +33,9 @@ interface Upload {
 /** A fault of the next call of an operation: without effect, or with effect and a lost answer. */
 const FAULTS = ['refuse', 'commit-then-cut', 'commit-then-500'] as const;
 
+/** What happens to two plans: in which order they are applied, or that the later one is cancelled before the first. */
+const ENDINGS = ['in order', 'the later first', 'the later is cancelled'] as const;
+
 /** `which` counts imports from the newest, and open uploads from the oldest. */
 export type Command =
   | { do: 'put'; key: Key; name: number; providers: string[] }
@@ -43,6 +46,8 @@ export type Command =
   | { do: 'apply'; which: number; overrides: boolean }
   | { do: 'pause' | 'resume' | 'cancel' | 'retry' | 'damage'; which: number }
   | { do: 'crash'; after: number }
+  | { do: 'stop'; which: number; calls: number }
+  | { do: 'plans'; first: Upload; second: Upload; ending: (typeof ENDINGS)[number] }
   | { do: 'fault'; operation: string; kind: (typeof FAULTS)[number] }
   | { do: 'applyRows'; count: number }
   | { do: 'call'; times: number }
@@ -71,6 +76,15 @@ export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
   { weight: 1, arbitrary: command('resume', { which }) },
   { weight: 2, arbitrary: command('cancel', { which }) },
   { weight: 1, arbitrary: command('damage', { which }) },
+  { weight: 3, arbitrary: command('stop', { which, calls: fc.nat(2) }) },
+  {
+    weight: 3,
+    arbitrary: command('plans', {
+      first: fc.record(upload),
+      second: fc.record(upload),
+      ending: fc.constantFrom(...ENDINGS),
+    }),
+  },
   { weight: 2, arbitrary: command('crash', { after: fc.integer({ min: 1, max: 4 }) }) },
   { weight: 1, arbitrary: command('retry', { which }) },
   {
@@ -99,6 +113,8 @@ export interface SentImport {
   mode: Mode;
 }
 
+const OVERRIDES = ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled'];
+
 type AnyTransaction = (...parameters: unknown[]) => Promise<unknown>;
 
 /** Ends the work as a lost connection does, after which the program does not touch the database. */
@@ -117,6 +133,8 @@ export class History {
   readonly imports: SentImport[] = [];
   /** Created and deleted users on the platform. */
   readonly users: { did: 'add' | 'remove'; id: string | undefined }[] = [];
+  /** Rows that cannot be applied, by import, file and line. */
+  readonly damaged = new Set<string>();
   /** The platform failed, so that clients without an email may need a decision. */
   hasFaults = false;
   /** After how many transactions the process ends. */
@@ -186,13 +204,19 @@ export class History {
         return this.crash(command.after);
       case 'damage': {
         const { id } = this.imports.at(-1 - command.which) ?? {};
-        await world.sql(
+        const rows = await world.sql<{ file: number; line: number }>(
           `UPDATE import_rows SET profile = 'damaged' WHERE import_id = $1 AND phase IS NOT NULL AND says = 'person'
-             AND row_no = (SELECT max(row_no) FROM import_rows WHERE import_id = $1 AND phase IS NOT NULL AND says = 'person')`,
+             AND row_no = (SELECT max(row_no) FROM import_rows WHERE import_id = $1 AND phase IS NOT NULL AND says = 'person')
+           RETURNING file, line`,
           [id ?? null],
         );
+        for (const { file, line } of rows) this.damaged.add(`${id} ${file} ${line}`);
         return;
       }
+      case 'stop':
+        return this.stop(command.which, command.calls);
+      case 'plans':
+        return this.plans(command.first, command.second, command.ending);
       case 'cancel': {
         const sent = this.imports.at(-1 - command.which);
         return sent && this.cancel(sent.id);
@@ -207,9 +231,8 @@ export class History {
         return this.settle();
       default: {
         const sent = this.imports.at(-1 - command.which);
-        const overrides = ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled'];
         if (sent) {
-          const confirmed = command.do === 'apply' && command.overrides ? overrides : undefined;
+          const confirmed = command.do === 'apply' && command.overrides ? OVERRIDES : undefined;
           const { status } = await transition(sent.id, command.do, confirmed);
           if (![200, 202, 409].includes(status)) throw new Error(`${command.do} was answered ${status}.`);
         }
@@ -224,8 +247,7 @@ export class History {
     await this.settle();
     for (const { id } of this.imports) {
       const { state } = await show(id);
-      if (state === 'planned')
-        await transition(id, 'apply', ['deletes', 'providerRemovals', 'idColumn', 'looksDoubled']);
+      if (state === 'planned') await transition(id, 'apply', OVERRIDES);
       if (state === 'paused') await transition(id, 'resume');
     }
     this.world.platform.release();
@@ -250,6 +272,38 @@ export class History {
     this.transactionsLeft = Number.POSITIVE_INFINITY;
     this.room = 0;
     this.world.forgetJobs();
+  }
+
+  /** Cancels an import between its application and its last call. */
+  private async stop(which: number, calls: number): Promise<void> {
+    const sent = this.imports.at(-1 - which);
+    if (!sent) return;
+    await importsIn(this.world).transition(sent.id, 'apply', OVERRIDES);
+    await this.applyAll();
+    for (let call = 0; call < calls; call += 1) await this.world.work.nextJob();
+    await this.cancel(sent.id);
+  }
+
+  /** Makes two plans, and applies them one after the other. */
+  private async plans(first: Upload, second: Upload, ending: (typeof ENDINGS)[number]): Promise<void> {
+    const { transition } = importsIn(this.world);
+    const before = this.imports.length;
+    for (const one of [first, second]) await this.upload({ ...one, dryRun: true });
+    await this.applyAll();
+    const [earlier, later] = this.imports.slice(before);
+    if (!earlier || !later) return;
+    const order = ending === 'in order' ? [earlier, later] : [later, earlier];
+    for (const { id } of order) {
+      await transition(id, 'apply', OVERRIDES);
+      await this.applyAll();
+      if (id === later.id && ending === 'the later is cancelled') await this.cancel(id);
+    }
+  }
+
+  private async applyAll(): Promise<void> {
+    this.room = undefined;
+    await this.world.work.imports();
+    this.room = 0;
   }
 
   /** Cancels an import, and compares what happens with what its text says. */

@@ -24,6 +24,7 @@ interface StoredRow {
   code: string | null;
   phase: number | null;
   appliedAt: Date | null;
+  settledAt: Date | null;
   providers: string[] | null;
 }
 
@@ -45,7 +46,7 @@ async function read(world: World, sent: SentImport): Promise<Ended> {
     [sent.id],
   );
   const rows = await world.sql<StoredRow>(
-    `SELECT file, line, kind, external_id AS "externalId", planned, outcome, code, phase, applied_at AS "appliedAt", providers
+    `SELECT file, line, kind, external_id AS "externalId", planned, outcome, code, phase, applied_at AS "appliedAt", settled_at AS "settledAt", providers
      FROM import_rows WHERE import_id = $1 ORDER BY row_no`,
     [sent.id],
   );
@@ -107,7 +108,8 @@ function isSkippedAfter(other: Ended, sent: Ended, row: StoredRow, all: readonly
   if (other.openedAt <= sent.openedAt || !other.appliedAt) return false;
   const key = `${row.kind}/${row.externalId}` as Key;
   const rows = other.rows.filter((one) => names(one, key));
-  if (other.state !== 'completed') return other.mode === 'snapshot' || rows.length > 0;
+  const wasInForce = !row.settledAt || !other.finishedAt || row.settledAt <= other.finishedAt;
+  if (other.state !== 'completed') return wasInForce && (other.mode === 'snapshot' || rows.length > 0);
   if (other.mode === 'snapshot' && all.some((one) => hasStartedSince(other, one, key))) return true;
   return rows.some(
     ({ code, outcome }) =>
@@ -180,6 +182,10 @@ export async function checkEnd(world: World, history: History): Promise<void> {
   const present = new Map<Key, Profile>();
   const keys = new Set<Key>([...known.map(({ key }) => key), ...history.said.map(({ key }) => key)]);
   for (const sent of imports) checkNamed(sent);
+  for (const { id, rows } of imports) {
+    const failed = rows.filter(({ code }) => code === 'start-failed').map(({ file, line }) => `${id} ${file} ${line}`);
+    expect(failed.filter((row) => !history.damaged.has(row))).toEqual([]);
+  }
   for (const sent of imports) checkRejected(sent, (provider) => statements(history, imports, provider));
   for (const key of keys) {
     const last = statements(history, imports, key).at(-1)?.profile;
@@ -243,7 +249,7 @@ function checkRejected({ file, openedAt, rows }: Ended, statementsOf: (provider:
   const [columns = [], ...lines] = file.text.split('\n').map((line) => line.split(','));
   const wasThere = (id: string) => {
     const all = statementsOf(`provider/${id}`);
-    return all.some(({ at }) => at < openedAt) && all.every(({ profile }) => profile !== null);
+    return all.some(({ at, by }) => by === 'PUT' && at < openedAt) && all.every(({ profile }) => profile !== null);
   };
   const wrong = rows.filter(({ code, line }) => {
     const named = (lines[line - 2]?.[columns.indexOf('providers')] ?? '').split('|');

@@ -61,6 +61,7 @@ export function ImportActions({ view, unsent }: { view: Import; unsent: number }
         <ConfirmedAction
           label="Cancel the import"
           title="Cancel this import?"
+          close="Keep the import"
           isDangerous
           run={() => api.POST('/v1/imports/{id}/cancel', { params })}
         >
