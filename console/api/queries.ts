@@ -13,7 +13,8 @@ export function usePolling(ms: number): number | false {
 }
 
 /**
- * Queries of people and sessions. The audit log records each read, so they run only on request, never automatically.
+ * Queries of people and sessions. The audit log records each read, so they run only on request, except for the newest rows
+ * of an import that is being carried out.
  */
 const ON_RECORD: ReadonlySet<unknown> = new Set([
   'audit',

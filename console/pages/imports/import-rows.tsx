@@ -1,7 +1,6 @@
 import { Link } from 'wouter';
 import type { operations } from '../../../client/schema.js';
 import { api } from '../../api/client.js';
-import { queries } from '../../api/queries.js';
 import { codeIn, inSentence, labelOf } from '../../api/words.js';
 import { useFilters } from '../../parts/filters.js';
 import { DataTable, Section } from '../../parts/layout.js';
@@ -24,12 +23,15 @@ import {
 
 type Planned = NonNullable<NonNullable<operations['Imports.listRows']['parameters']['query']>['planned']>;
 
+/** How often to read the newest rows, in milliseconds. */
+const NEWEST_MS = 10_000;
+
 /** Outcomes that rows have before they are applied. */
 const KNOWN_BEFORE: Row['outcome'][] = ['pending', 'unchanged', 'rejected'];
 
 /**
- * The rows behind a number of the import, or all of them; of an import that is being carried out, what happened last. Each
- * reading is on record in the audit log, so it is not repeated automatically.
+ * The rows behind a number of the import, or all of them; of an import that is being carried out, what happened last, read
+ * again and again. Each reading is on record in the audit log, so this is not done more often, and not for other rows.
  */
 export function ImportRows({ view, corrections }: { view: Import; corrections: Corrections }) {
   const [filters, change] = useFilters('outcome', 'planned', 'code');
@@ -53,21 +55,12 @@ export function ImportRows({ view, corrections }: { view: Import; corrections: C
   const order = isNewest ? ('newest' as const) : ('file' as const);
   const query = { outcome, planned, code, cells, order };
   const what = isNewest ? 'Newest results' : 'Rows';
-  const aside = (
-    <>
-      {isNewest && (
-        <button type="button" onClick={() => void queries.invalidateQueries({ queryKey: ['import-rows', id] })}>
-          Read again
-        </button>
-      )}{' '}
-      {words.length > 0 && showAll}
-    </>
-  );
   return (
-    <Section title={words.length > 0 ? `${what}: ${words.join(', ')}` : what} aside={aside}>
+    <Section title={words.length > 0 ? `${what}: ${words.join(', ')}` : what} aside={words.length > 0 && showAll}>
       <Paged<Row>
         name={['import-rows', id, outcome, planned, code, order]}
         read={(cursor) => api.GET('/v1/imports/{id}/rows', { params: { path: { id }, query: { ...query, cursor } } })}
+        everyMs={isNewest ? NEWEST_MS : 0}
         empty={isNewest ? 'No person is finished yet.' : 'There are no such rows.'}
       >
         {(rows) =>
