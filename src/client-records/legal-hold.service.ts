@@ -42,7 +42,8 @@ export class LegalHolds {
         const row = await this.people.mustLock(tx, id);
         // The names of a merged client stay with its survivor, unless its own account must be deleted.
         if (row.wanted || (row.mergedInto !== null && row.state === 'deleted')) continue;
-        await this.people.wantAbsence(tx, row, 'released');
+        // An import's deletion is erased when it is sent, so that a cancel can take it back until then.
+        if (row.importId === null || this.people.isErased(row)) await this.people.wantAbsence(tx, row, 'released');
         const erased = await this.people.mustLock(tx, id);
         await this.people.update(tx, erased, erased.person);
       }

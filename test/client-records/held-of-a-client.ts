@@ -52,7 +52,6 @@ export const NOT_LISTED: Record<string, string> = {
     'Its records are encrypted together, and deleted once the columns are chosen, or a day later. An erasure finds them by id.',
     'import_records',
   ),
-  ...because('It holds ids of people who are not known.', 'deleted_ids'),
   ...because(
     'It repeats an answer for a day, and is found only by a fingerprint. Sessions erase theirs.',
     'idempotency_records',

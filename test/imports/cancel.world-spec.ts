@@ -105,7 +105,7 @@ describe('a new person', () => {
   test('stays if someone else has stated it since, and so does the provider that such a client names', async () => {
     const { id } = await prepared('', [providers('p-1', 'p-2'), clients(['c-1', 'c-2'], ['p-1'])]);
     await put('clients/c-1', cleo(['p-1']));
-    expect(await preview(id)).toEqual({ ...nothing, withdrawnPeople: 2, staying: 2 });
+    expect(await preview(id)).toEqual({ ...nothing, withdrawnPeople: 2, staying: 1 });
     await cancelled(id);
     expect(await outcomes(id)).toEqual([
       ['p-1', 'created', null],
@@ -124,6 +124,21 @@ describe('a new person', () => {
     expect(await stateOf('clients', 'c-2')).toBe('needs-review');
     await cancelled(id);
     expect(await stateOf('clients', 'c-2')).toBe('synced');
+  });
+});
+
+describe('a later plan', () => {
+  test('creates a person that it names and that was withdrawn since', async () => {
+    await imported('', [providers('p-1'), clientsCsv([clientLine('c-0', ['p-1'], 'one@mail.example')])]);
+    const file = clientsCsv([clientLine('c-1', ['p-1'], 'one@mail.example')]);
+    const { id } = await prepared('', [file, clients(['c-2'], ['p-1'])], 'running');
+    const later = await planned('dryRun=true', [file]);
+    expect(await outcomes(later.id)).toEqual([['c-1', 'needsReview', 'email-taken']]);
+    await cancelled(id);
+    expect(await stateOf('clients', 'c-1')).toBe('unknown');
+    await transition(later.id, 'apply');
+    await world.settle();
+    expect(await stateOf('clients', 'c-1')).toBe('needs-review');
   });
 });
 
@@ -195,6 +210,56 @@ describe('a deletion', () => {
       'delete-linked',
       0,
     ]);
+  });
+
+  test('is withdrawn although another call was in flight for the person', async () => {
+    await imported('', [providers('p-1', 'p-2'), clients(['c-1', 'c-2'], ['p-1'])]);
+    await put('clients/c-1', cleo(['p-2']));
+    const held = await world.untilHeld({ operation: 'setClientProviders' });
+    const { id } = await planned('mode=snapshot', [clients(['c-2'], ['p-1'])]);
+    await transition(id, 'apply', ['deletes']);
+    await world.work.imports();
+    expect(await preview(id)).toEqual({ ...nothing, withdrawnDeletions: 1 });
+    await transition(id, 'cancel');
+    await world.work.imports();
+    await held.answer();
+    expect(await named('c-1')).toEqual(['synced', true, false]);
+    expect(world.platform.arrivals('deleteUser')).toBe(0);
+  });
+
+  test('stays if a later snapshot leaves the person out, too', async () => {
+    const id = await deleting();
+    const later = await planned('mode=snapshot', [clientsCsv([clientLine('c-5', ['p-1'], 'c-5@mail.example')])]);
+    await transition(id, 'pause');
+    await transition(later.id, 'apply');
+    await world.work.imports();
+    expect(await preview(id)).toEqual({ ...nothing, completedDeletions: 4 });
+    await cancelled(id);
+    expect((await show(id)).deletes).toEqual({ deleted: 4 });
+  });
+
+  test('completes if no provider of the client is left', async () => {
+    await imported('', [providers('p-1', 'p-2'), clientsCsv([clientLine('c-1', ['p-1']), clientLine('c-2', ['p-2'])])]);
+    const { id } = await planned('mode=snapshot', [clients(['c-2'], ['p-2'])]);
+    await transition(id, 'apply', ['deletes']);
+    await world.work.imports();
+    await transition(id, 'pause');
+    expect((await world.call('DELETE', '/v1/providers/p-1')).status).toBe(202);
+    await world.settle();
+    expect(await preview(id)).toEqual({ ...nothing, completedDeletions: 1 });
+    await cancelled(id);
+    expect([await stateOf('clients', 'c-1'), (await show(id)).deletes]).toEqual(['deleted', { deleted: 1 }]);
+  });
+
+  test('of a client under a legal hold is withdrawn even after the hold was released', async () => {
+    const id = await deleting();
+    await transition(id, 'pause');
+    await world.call('PUT', '/v1/clients/c-1/legal-hold', { body: { reason: 'CASE-1' } });
+    await world.call('DELETE', '/v1/clients/c-1/legal-hold');
+    await world.settle();
+    expect(world.platform.arrivals('deleteUser')).toBe(0);
+    await cancelled(id);
+    expect(await named('c-1')).toEqual(['synced', true, true]);
   });
 
   test('of a provider is withdrawn together with those of its clients', async () => {

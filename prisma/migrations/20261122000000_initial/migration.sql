@@ -211,6 +211,8 @@ CREATE TABLE "import_rows" (
 CREATE INDEX "import_rows_unapplied_idx" ON "import_rows"("import_id", "phase", "row_no") WHERE "phase" IS NOT NULL;
 -- Rows whose people are not finished.
 CREATE INDEX "import_rows_applied_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'pending' AND "applied_at" IS NOT NULL;
+-- Deletions that a cancel may take back.
+CREATE INDEX "import_rows_replaced_idx" ON "import_rows"("import_id", "row_no") WHERE "replaced" IS NOT NULL;
 -- The newest outcomes of people.
 CREATE INDEX "import_rows_settled_idx" ON "import_rows"("import_id", "settled_at", "row_no") WHERE "settled_at" IS NOT NULL;
 -- Rows that a plan compares: few of a file that was imported before.

@@ -49,7 +49,10 @@ export class ImportMentions implements OnModuleInit {
       ...{ section: 'importRows', item: 'import-row' },
       tables: {
         imports: { files: 'names and columns of files', guards: 'numbers', totals: 'numbers' },
-        import_rows: { profile: ERASED, cells: ERASED, profile_hash: ERASED, email_fingerprint: ERASED },
+        import_rows: {
+          ...{ profile: ERASED, cells: ERASED, profile_hash: ERASED, email_fingerprint: ERASED },
+          replaced: 'a time and two codes',
+        },
       },
       read: async (client) => this.of(client),
       ...{ erase: (tx, person) => this.erasure.erase(tx, person), erased: 'rows of imports', ofUnknown: true },

@@ -124,10 +124,10 @@ export class ImportsRepository {
     );
   }
 
-  /** The imports that have a next step, in the order in which they were opened. */
+  /** Some of the imports that have a next step: many may stand still, and must not hide the others. */
   due(): Promise<{ id: string }[]> {
     return this.prisma.$queryRawUnsafe(
-      `SELECT id FROM imports WHERE ${IS_DUE} ORDER BY opened_at LIMIT ${QUEUE_LENGTH}`,
+      `SELECT id FROM imports WHERE ${IS_DUE} ORDER BY random() LIMIT ${QUEUE_LENGTH}`,
     );
   }
 
@@ -181,7 +181,12 @@ export class ImportsRepository {
 
   /** Cancels an import. What it stated is withdrawn by the next steps. */
   async cancel(tx: PoolClient, id: string): Promise<void> {
-    await update(tx, id, `state = 'cancelled', withdraws = applied_at IS NOT NULL, finished_at = NULL, totals = NULL`);
+    await update(
+      tx,
+      id,
+      `state = 'cancelled', withdraws = applied_at IS NOT NULL, finished_at = NULL, totals = NULL,
+      failures = 0, due_at = NULL`,
+    );
   }
 
   /** All that a cancelled import may withdraw is withdrawn. */

@@ -25,8 +25,9 @@ export class RepeatedRows {
          SELECT row_no, kind, external_id, normalize(external_id, NFC) AS form FROM import_rows
          WHERE import_id = $1 AND outcome <> 'unchanged' AND ${MAY_VARY('external_id')}),
        known AS MATERIALIZED (
-         SELECT kind, normalize(external_id, NFC) AS form, min(external_id) AS external_id FROM people
-         WHERE ${MAY_VARY('external_id')} GROUP BY 1, 2),
+         SELECT kind, normalize(external_id, NFC) AS form,
+           (array_agg(external_id ORDER BY wanted DESC, external_id))[1] AS external_id FROM people
+         WHERE ${MAY_VARY('external_id')} AND wanted_version > 0 GROUP BY 1, 2),
        spelled AS (
          SELECT r.row_no, coalesce(k.external_id,
            first_value(r.external_id) OVER (PARTITION BY r.kind, r.form ORDER BY r.row_no)) AS external_id

@@ -88,8 +88,10 @@ export class ImportCounts {
   /** The most calls that everyone else may need who is due, and not of an import that stands still. */
   async callsOfOthers(importId: string): Promise<number> {
     const { rows } = await this.database.pool.query<DuePeople>(
-      `SELECT kind, step, count(*)::int AS people FROM people p
-       WHERE due_at IS NOT NULL AND import_id IS NULL GROUP BY kind, step
+      `SELECT kind, step, count(*)::int AS people FROM people WHERE urgent AND due_at IS NOT NULL GROUP BY kind, step
+       UNION ALL
+       SELECT kind, step, count(*)::int FROM people
+       WHERE import_id IS NULL AND NOT urgent AND due_at IS NOT NULL GROUP BY kind, step
        UNION ALL
        SELECT p.kind, p.step, count(*)::int FROM people p
        WHERE p.due_at IS NOT NULL AND p.import_id IS NOT NULL AND p.import_id = ANY (ARRAY(

@@ -125,6 +125,7 @@ export class ImportSteps {
       if (await this.outcomes.skipUnapplied(tx, id, SKIPPED_AT_ONCE)) return true;
       if (!record.withdraws) return false;
       if (await this.withdrawal.withdrawNext(tx, id)) return true;
+      await this.withdrawal.skipWithdrawn(tx, id);
       await this.imports.withdrawn(tx, id);
       return false;
     }, 'bulk');

@@ -59,11 +59,11 @@ export class LaterStatements {
   async begin(tx: PoolClient, importId: string): Promise<void> {
     // Waits for batches of earlier imports, which don't know of this one, and lets none begin.
     await tx.query(
-      `SELECT FROM imports i WHERE i.opened_at < (SELECT opened_at FROM imports WHERE id = $1) AND i.state IN ('staging', 'planned', 'running', 'paused')
+      `SELECT FROM imports i WHERE i.opened_at < (SELECT opened_at FROM imports WHERE id = $1) AND (i.state IN ('staging', 'planned', 'running', 'paused') OR i.withdraws)
        ORDER BY i.opened_at DESC FOR NO KEY UPDATE`,
       [importId],
     );
-    const isEarlier = '(p.stated_at < (SELECT opened_at FROM imports WHERE id = $1))';
+    const isEarlier = '(p.id IS NULL OR p.stated_at < (SELECT opened_at FROM imports WHERE id = $1))';
     const { code, hint } = rejection('changed-since-plan');
     await tx.query(
       `UPDATE import_rows r SET code = CASE WHEN n.applies THEN NULL ELSE $2 END, hint = CASE WHEN n.applies THEN NULL ELSE $3 END,
@@ -74,8 +74,8 @@ export class LaterStatements {
            WHEN r.kind = 'client' THEN 'provider-change' ELSE 'attribute-change' END
        FROM (
          SELECT r.row_no, ${isEarlier} AND (r.says = 'deleted' OR ${isFilled('r.profile')}) AS applies,
-           NOT p.wanted OR p.platform_user_id IS NULL AS is_new
-         FROM import_rows r JOIN people p ON p.kind = r.kind AND p.external_id = r.external_id
+           p.wanted IS NOT TRUE OR p.platform_user_id IS NULL AS is_new
+         FROM import_rows r LEFT JOIN people p ON p.kind = r.kind AND p.external_id = r.external_id
          WHERE r.import_id = $1 AND (
            r.says = 'person' AND r.outcome IN ('unchanged', 'needsReview') AND r.phase IS NULL
              AND p.wanted_version IS DISTINCT FROM r.person_version
@@ -87,6 +87,29 @@ export class LaterStatements {
     await tx.query(
       `UPDATE people p SET new_by_import = NULL FROM import_rows r
        WHERE r.import_id = $1 AND r.outcome = 'needsReview' AND p.new_by_import IS NOT NULL AND p.id = r.person_id`,
+      [importId],
+    );
+    await this.confirmDeletions(tx, importId);
+  }
+
+  /** No cancel of an earlier import takes back the deletion of people whom this one says or shows to be gone, too. */
+  private async confirmDeletions(tx: PoolClient, importId: string): Promise<void> {
+    const isEarlier = 'o.opened_at < i.opened_at AND o.finished_at IS NULL';
+    const { rowCount } = await tx.query(
+      `SELECT FROM imports i JOIN imports o ON ${isEarlier} JOIN import_rows r ON r.import_id = o.id AND r.replaced IS NOT NULL
+       WHERE i.id = $1 LIMIT 1`,
+      [importId],
+    );
+    if (rowCount === 0) return;
+    await tx.query(
+      `WITH named AS MATERIALIZED (
+         SELECT kind, external_id, bool_or(says = 'deleted' AND outcome <> 'rejected') AS is_gone
+         FROM import_rows WHERE import_id = $1 GROUP BY kind, external_id)
+       UPDATE import_rows r SET replaced = NULL FROM imports i JOIN imports o ON ${isEarlier}
+       WHERE i.id = $1 AND r.import_id = o.id AND r.replaced IS NOT NULL AND coalesce(
+         (SELECT is_gone FROM named n WHERE n.kind = r.kind AND n.external_id = r.external_id),
+         i.mode = 'snapshot' AND r.kind IN (SELECT kind FROM named) AND r.external_id <> ALL (i.mentioned)
+           AND NOT EXISTS (SELECT FROM import_rows WHERE import_id = $1 AND ${IS_UNCLEAR}))`,
       [importId],
     );
   }

@@ -17,7 +17,7 @@ const LISTING = 'SELECT 1 FROM people c WHERE c.applied_providers @> ARRAY[p.pla
 
 /** The person who has this person's email is being deleted, or will be by import $1. */
 const LEAVING = `EXISTS (SELECT 1 FROM email_claims e JOIN people h ON h.id = e.person_id
-  WHERE e.fingerprint = p.email_fingerprint AND (NOT h.wanted AND h.state = 'deleting'
+  WHERE e.fingerprint = p.email_fingerprint AND (NOT h.wanted AND h.state = 'deleting' AND h.error_code IS DISTINCT FROM '${LEGAL_HOLD}'
     OR h.id IN (SELECT person_id FROM import_rows WHERE import_id = $1 AND phase > 2)))`;
 
 /** Outcomes after which the content of a row is no longer needed. */

@@ -163,10 +163,12 @@ export class RowApplier {
   /** The platform has no operation for a changed name or email, so that such a row is finished. */
   private async wereApplied(tx: PoolClient, importId: string, rows: readonly RowToApply[]): Promise<void> {
     const { code, hint } = rejection('not-pushable');
-    const isChange = `r.planned = 'attribute-change'`;
+    const hasUser = ofPerson('p.platform_user_id IS NOT NULL');
+    const isChange = `(r.planned = 'attribute-change' AND ${hasUser})`;
     await tx.query(
       `UPDATE import_rows r SET phase = NULL, applied_at = clock_timestamp(), person_id = ${ofPerson('p.id')},
          settled_at = CASE WHEN ${isChange} THEN clock_timestamp() END,
+         planned = CASE WHEN r.planned LIKE '%-change' AND NOT ${hasUser} THEN 'create-or-link' ELSE r.planned END,
          outcome = CASE WHEN ${isChange} THEN 'updated' ELSE r.outcome END,
          ${forget(isChange)},
          code = CASE WHEN ${isChange} THEN $3 ELSE r.code END, hint = CASE WHEN ${isChange} THEN $4 ELSE r.hint END

@@ -17,13 +17,19 @@ const isUntouched = (p: string): string =>
 /** SQL condition: a cancel of import $1 withdraws person `p`, a new client. */
 const isWithdrawnClient = (p: string): string => `(${p}.new_by_import IS NOT DISTINCT FROM $1 AND ${isUntouched(p)})`;
 
-/** SQL condition: the same for a new provider, which no client may name that stays. */
+/** SQL condition: the same for a new provider, which no client may name that stays, or whose deletion may be taken back. */
 const IS_WITHDRAWN_PROVIDER = `(p.new_by_import = $1 AND ${isUntouched('p')} AND NOT EXISTS (
   SELECT FROM client_providers cp JOIN people c ON c.id = cp.client_id
-  WHERE cp.provider_id = p.id AND c.wanted AND NOT ${isWithdrawnClient('c')}))`;
+  WHERE cp.provider_id = p.id AND c.profile IS NOT NULL AND NOT ${isWithdrawnClient('c')}))`;
 
-/** SQL condition: a cancel of import `i` withdraws the deletion of person `p`, whose names are not erased yet. */
-const IS_WITHDRAWN_DELETION = `(NOT p.wanted AND p.profile IS NOT NULL AND p.call_id IS NULL AND p.stated_at = i.opened_at)`;
+/** SQL condition: import `i` deletes person `p`, whose names are not erased yet. */
+const isUnsentDeletion = (p: string): string =>
+  `(NOT ${p}.wanted AND ${p}.profile IS NOT NULL AND ${p}.stated_at = i.opened_at)`;
+
+/** SQL condition: a cancel of import `i` withdraws the deletion of person `p`. A client needs a provider that stays. */
+const IS_WITHDRAWN_DELETION = `(${isUnsentDeletion('p')} AND (p.kind = 'provider' OR EXISTS (
+  SELECT FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+  WHERE cp.client_id = p.id AND (q.wanted OR ${isUnsentDeletion('q')}))))`;
 
 /**
  * Takes back what a cancelled import stated, as far as nothing was sent: its new people, first clients, then providers, and
@@ -52,69 +58,93 @@ export class WithdrawalRepository {
       `WITH i AS MATERIALIZED (SELECT id, opened_at FROM imports WHERE id = $1),
        new AS MATERIALIZED (
          SELECT p.id FROM people p WHERE p.new_by_import = $1
-           AND CASE p.kind WHEN 'client' THEN ${isWithdrawnClient('p')} ELSE ${IS_WITHDRAWN_PROVIDER} END)
-       SELECT
-         count(*) FILTER (WHERE r.outcome = 'pending' AND r.applied_at IS NULL)::int AS skipped,
+           AND CASE p.kind WHEN 'client' THEN ${isWithdrawnClient('p')} ELSE ${IS_WITHDRAWN_PROVIDER} END),
+       rows AS MATERIALIZED (
+         SELECT r.outcome, r.applied_at IS NOT NULL AS is_applied, r.planned = 'delete' AS deletes,
+           r.replaced IS NOT NULL AND (SELECT ${IS_WITHDRAWN_DELETION} FROM people p, i WHERE p.id = r.person_id) AS is_withdrawn,
+           EXISTS (SELECT FROM new WHERE new.id = r.person_id) AS is_new,
+           r.outcome = 'pending' AND (SELECT p.stated_at <> i.opened_at FROM people p, i WHERE p.id = r.person_id) AS is_restated
+         FROM import_rows r WHERE r.import_id = $1 AND r.outcome NOT IN ('unchanged', 'skipped', 'rejected'))
+       SELECT count(*) FILTER (WHERE outcome = 'pending' AND NOT is_applied)::int AS skipped,
          (SELECT count(*)::int FROM new) AS "withdrawnPeople",
-         count(*) FILTER (WHERE r.replaced IS NOT NULL AND (SELECT ${IS_WITHDRAWN_DELETION} FROM people p, i WHERE p.id = r.person_id))::int
-           AS "withdrawnDeletions",
-         count(*) FILTER (WHERE r.outcome = 'deleted' OR r.replaced IS NOT NULL AND r.outcome <> 'skipped'
-           AND (SELECT ${IS_WITHDRAWN_DELETION} FROM people p, i WHERE p.id = r.person_id) IS NOT TRUE)::int AS "completedDeletions",
-         count(*) FILTER (WHERE r.applied_at IS NOT NULL AND r.replaced IS NULL AND r.outcome NOT IN ('deleted', 'skipped')
-           AND r.person_id NOT IN (SELECT id FROM new))::int AS staying
-       FROM import_rows r WHERE r.import_id = $1`,
+         count(*) FILTER (WHERE is_applied AND is_withdrawn)::int AS "withdrawnDeletions",
+         count(*) FILTER (WHERE is_applied AND deletes AND is_withdrawn IS NOT TRUE AND is_restated IS NOT TRUE)::int AS "completedDeletions",
+         count(*) FILTER (WHERE is_applied AND NOT deletes AND NOT is_new AND is_restated IS NOT TRUE)::int AS staying
+       FROM rows`,
       [importId],
     );
     return rows[0] as Cancellation;
   }
 
   private async withdrawNew(tx: PoolClient, importId: string, kind: string, isWithdrawn: string): Promise<boolean> {
-    const { rows } = await tx.query<{ id: string; externalId: string; isWithdrawn: boolean }>(
-      `SELECT p.id, p.external_id AS "externalId", ${isWithdrawn} AS "isWithdrawn" FROM people p
-       WHERE p.new_by_import = $1 AND p.kind = $2 ORDER BY p.id LIMIT ${BATCH} FOR UPDATE`,
+    const { rows: locked } = await tx.query<{ id: string }>(
+      `SELECT id FROM people WHERE new_by_import = $1 AND kind = $2 ORDER BY id LIMIT ${BATCH} FOR UPDATE`,
       [importId, kind],
     );
-    if (rows.length === 0) return false;
-    const staying = rows.filter((row) => !row.isWithdrawn).map(({ id }) => id);
-    await tx.query('UPDATE people SET new_by_import = NULL WHERE id = ANY ($1::uuid[])', [staying]);
-    const leaving = rows.filter((row) => row.isWithdrawn);
-    const ids = leaving.map(({ id }) => id);
+    if (locked.length === 0) return false;
+    const all = locked.map(({ id }) => id);
+    // A statement of its own, which sees what was committed while the first one waited for its locks.
+    const { rows } = await tx.query<{ id: string }>(
+      `SELECT p.id FROM people p WHERE p.id = ANY ($2::uuid[]) AND ${isWithdrawn}`,
+      [importId, all],
+    );
+    const ids = rows.map(({ id }) => id);
     await this.dependents.releaseAllClaims(await this.prisma.in(tx), ids);
-    // Clients that are being deleted may still name a provider.
-    await tx.query('DELETE FROM client_providers WHERE provider_id = ANY ($1::uuid[])', [ids]);
+    // Deleted clients may still name a provider.
+    await tx.query(
+      `DELETE FROM client_providers cp USING people c
+       WHERE cp.provider_id = ANY ($1::uuid[]) AND c.id = cp.client_id AND c.profile IS NULL`,
+      [ids],
+    );
     await tx.query('DELETE FROM people WHERE id = ANY ($1::uuid[])', [ids]);
-    await this.skip(tx, importId, 'r.kind = $4 AND r.external_id = ANY ($5::text[])', [
-      kind,
-      leaving.map(({ externalId }) => externalId),
-    ]);
+    await tx.query('UPDATE people SET new_by_import = NULL WHERE id = ANY ($1::uuid[])', [all]);
     return true;
+  }
+
+  /** Ends the rows of the people that were withdrawn. Called once all are. */
+  async skipWithdrawn(tx: PoolClient, importId: string): Promise<void> {
+    await this.skip(
+      tx,
+      importId,
+      'r.applied_at IS NOT NULL AND NOT EXISTS (SELECT FROM people p WHERE p.id = r.person_id)',
+      [],
+    );
   }
 
   /** Lets people stay whose deletion was not sent, as they were before: providers first, because clients name them. */
   private async withdrawDeletions(tx: PoolClient, importId: string): Promise<boolean> {
-    const { rows } = await tx.query<{ rowNo: number; id: string; isWithdrawn: boolean }>(
-      `SELECT r.row_no AS "rowNo", p.id, ${IS_WITHDRAWN_DELETION} AS "isWithdrawn"
-       FROM import_rows r JOIN imports i ON i.id = r.import_id JOIN people p ON p.id = r.person_id
+    const { rows: locked } = await tx.query<{ rowNo: number; id: string }>(
+      `SELECT r.row_no AS "rowNo", p.id FROM import_rows r JOIN people p ON p.id = r.person_id
        WHERE r.import_id = $1 AND r.replaced IS NOT NULL ORDER BY r.kind, p.id LIMIT ${BATCH} FOR UPDATE OF p`,
       [importId],
     );
-    if (rows.length === 0) return false;
-    const rowNos = rows.map(({ rowNo }) => rowNo);
-    const leaving = rows.filter(({ isWithdrawn }) => isWithdrawn);
+    if (locked.length === 0) return false;
+    const rowNos = locked.map(({ rowNo }) => rowNo);
+    const { rows: leaving } = await tx.query<{ rowNo: number; id: string }>(
+      `SELECT r.row_no AS "rowNo", p.id FROM imports i JOIN import_rows r ON r.import_id = i.id JOIN people p ON p.id = r.person_id
+       WHERE i.id = $1 AND r.row_no = ANY ($2::int[]) AND ${IS_WITHDRAWN_DELETION}`,
+      [importId, rowNos],
+    );
     const withdrawn = leaving.map(({ rowNo }) => rowNo);
     await tx.query(
       `UPDATE people p SET wanted = true, wanted_version = p.wanted_version + 1, wanted_at = clock_timestamp(),
-         stated_at = (r.replaced ->> 'statedAt')::timestamptz, review = r.replaced ->> 'review', import_id = NULL, due_at = NULL,
+         stated_at = (r.replaced ->> 'statedAt')::timestamptz, review = r.replaced ->> 'review', import_id = NULL,
+         due_at = CASE WHEN p.call_id IS NOT NULL THEN p.due_at END,
          origin = CASE WHEN p.origin = 'resolved' THEN coalesce(r.replaced ->> 'origin', p.origin) ELSE p.origin END
        FROM import_rows r WHERE r.import_id = $1 AND r.row_no = ANY ($2::int[]) AND p.id = r.person_id`,
       [importId, withdrawn],
+    );
+    const ids = leaving.map(({ id }) => id);
+    await tx.query(
+      `DELETE FROM client_providers cp USING people q
+       WHERE cp.client_id = ANY ($1::uuid[]) AND q.id = cp.provider_id AND NOT q.wanted`,
+      [ids],
     );
     await this.skip(tx, importId, 'r.row_no = ANY ($4::int[])', [withdrawn]);
     await tx.query('UPDATE import_rows SET replaced = NULL WHERE import_id = $1 AND row_no = ANY ($2::int[])', [
       importId,
       rowNos,
     ]);
-    const ids = leaving.map(({ id }) => id);
     await this.people.decideAll(await this.prisma.in(tx), ids);
     return true;
   }
