@@ -161,11 +161,13 @@ export class World {
   async settle(maxRounds = MAX_ROUNDS): Promise<void> {
     await this.platform.webhooksSent();
     for (let rounds = 0; rounds < maxRounds; rounds += 1) {
+      // Work that another caller began may change something after the rounds of the feeder, and before it is looked for.
+      const before = this.service.changes.count;
       // Notified work comes first. Without any, due rows are found as the poller finds them.
       const notified = await this.takeNotified();
       const { due, nextInMs, isUnlinked } = notified ? { ...NOTHING_DUE, due: notified } : await this.service.poll();
       const isQuiet = await this.workOn(due);
-      if (notified || !isQuiet || (await this.isOtherWorkRunning())) continue;
+      if (notified || !isQuiet || (await this.isOtherWorkRunning()) || this.service.changes.count !== before) continue;
       // Linking audit entries causes no further work, so it comes last.
       if (nextInMs > SHORT_MS) return isUnlinked ? this.work.links() : undefined;
       await this.move(Math.ceil(nextInMs));
