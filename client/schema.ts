@@ -3324,7 +3324,7 @@ export interface components {
             withdrawnPeople: number;
             /** @description Deletions that are withdrawn, because they were not sent: these people stay */
             withdrawnDeletions: number;
-            /** @description Deletions that were sent, and complete */
+            /** @description Deletions that complete, because they were sent, or a later import says the same */
             completedDeletions: number;
             /** @description Other people whose rows were applied: they stay as the rows say */
             staying: number;

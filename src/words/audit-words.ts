@@ -34,7 +34,7 @@ const REQUESTS: Record<string, Sentence> = {
   'GET /v1/imports/:id/rows': viewed('the rows of an import'),
   'PATCH /v1/imports/:id/rows': ['corrected', 'correct', 'rows of an import'],
   'GET /v1/imports/:id/rejected.csv': ['downloaded', 'download', 'the rejected rows of an import'],
-  'GET /v1/imports/:id/events': ['followed', 'follow', 'an import'],
+  'GET /v1/imports/:id/cancellation': ['previewed', 'preview', 'the cancel of an import'],
   'POST /v1/imports/:id/apply': ['applied', 'apply', 'an import'],
   'POST /v1/imports/:id/pause': ['paused', 'pause', 'an import'],
   'POST /v1/imports/:id/resume': ['resumed', 'resume', 'an import'],

@@ -121,7 +121,7 @@ function rowsFor(ids: Awaited<ReturnType<typeof createEach>>): Row[] {
     [`GET /v1/imports/${done}`, 'ok', { import: [done] }],
     [`GET /v1/imports/${done}/rows?limit=1`, 'ok', { import: [done], provider: ['p-3'] }],
     [`GET /v1/imports/${done}/rejected.csv`, 'ok', { import: [done] }],
-    [`GET /v1/imports/${done}/events`, 'ok', { import: [done] }],
+    [`GET /v1/imports/${done}/cancellation`, 'ok', { import: [done] }],
     [`POST /v1/imports/${planned}/apply`, 'ok', { import: [planned] }, { body: {} }],
     [`POST /v1/imports/${planned}/pause`, 'ok', { import: [planned] }],
     [`POST /v1/imports/${planned}/resume`, 'ok', { import: [planned] }],

@@ -38,7 +38,7 @@ const TABLE: Record<
     POST GET /v1/imports
     GET /v1/imports/{id}
     GET /v1/imports/{id}/rows
-    GET /v1/imports/{id}/events
+    GET /v1/imports/{id}/cancellation
     POST /v1/imports/{id}/apply
     POST /v1/imports/{id}/pause
     POST /v1/imports/{id}/resume

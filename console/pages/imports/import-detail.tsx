@@ -84,7 +84,7 @@ function WhatStays({ view }: { view: Import }) {
       </Section>
     );
   if (state !== 'cancelled' || !isRead(view)) return null;
-  const { pending = 0 } = view.counts;
+  const pending = (view.counts.pending ?? 0) + (view.deletes.pending ?? 0);
   return (
     <Section card title="Cancelled">
       <p>

@@ -51,7 +51,7 @@ export class ImportMentions implements OnModuleInit {
         imports: { files: 'names and columns of files', guards: 'numbers', totals: 'numbers' },
         import_rows: {
           ...{ profile: ERASED, cells: ERASED, profile_hash: ERASED, email_fingerprint: ERASED },
-          replaced: 'a time and two codes',
+          replaced: 'a time, an id and codes',
         },
       },
       read: async (client) => this.of(client),

@@ -145,7 +145,7 @@ export class CancellationResponse implements Cancellation {
   withdrawnPeople!: number;
   /** Deletions that are withdrawn, because they were not sent: these people stay */
   withdrawnDeletions!: number;
-  /** Deletions that were sent, and complete */
+  /** Deletions that complete, because they were sent, or a later import says the same */
   completedDeletions!: number;
   /** Other people whose rows were applied: they stay as the rows say */
   staying!: number;

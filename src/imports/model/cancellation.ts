@@ -6,7 +6,7 @@ export interface Cancellation {
   withdrawnPeople: number;
   /** Deletions that are withdrawn, because they were not sent. */
   withdrawnDeletions: number;
-  /** Deletions that were sent, and complete. */
+  /** Deletions that complete, because they were sent, or a later import says the same. */
   completedDeletions: number;
   /** Other people whose rows were applied: they stay as the rows say. */
   staying: number;
@@ -22,7 +22,7 @@ export function cancellationText(effect: Cancellation): string {
     withdrawnDeletions > 0 &&
       `${counted(withdrawnDeletions, 'deletion was', 'deletions were')} not sent and will be taken back: these people stay.`,
     completedDeletions > 0 &&
-      `${counted(completedDeletions, 'deletion was', 'deletions were')} sent: the names are erased, and these people do not come back.`,
+      `${counted(completedDeletions, 'deletion was', 'deletions were')} sent, or a later file says the same: these people do not come back.`,
     staying > 0 &&
       `${counted(staying, 'other person stays', 'other people stay')} as the files say, and what is in progress for them is finished.`,
   ];

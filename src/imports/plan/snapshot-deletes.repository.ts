@@ -11,7 +11,8 @@ export const IS_UNCLEAR = `(outcome = 'rejected' AND external_id IS NULL)`;
 @Injectable()
 export class SnapshotDeletes {
   /**
-   * Adds a row for each person to delete, after the last one. A snapshot speaks only of the kinds that it contains. A
+   * Adds a row for each person to delete, after the last one; also for those whose deletion by an earlier import was not sent,
+   * because a cancel may take it back before this import is applied. A snapshot speaks only of the kinds that it contains. A
    * rejected row names its person, too, and a former id its successor. While a row is unclear, no one is deleted.
    *
    * @returns how many rows were added
@@ -27,18 +28,21 @@ export class SnapshotDeletes {
       [id],
     );
     const named = [...mentioned, ...successors.map(({ externalId }) => externalId)];
+    const { code, hint } = rejection('already-deleted');
     const { rowCount } = await tx.query(
       `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, says, planned, phase, person_id,
-         person_version, calls_min, calls_max)
+         person_version, calls_min, calls_max, outcome, code, hint)
        SELECT $1, (SELECT max(row_no) FROM import_rows WHERE import_id = $1)
-           + row_number() OVER (ORDER BY p.kind DESC, p.external_id), 0, 0, p.kind, p.external_id, 'deleted', 'delete',
-         CASE p.kind WHEN 'client' THEN 3 ELSE 4 END, p.id, p.wanted_version, (p.platform_user_id IS NOT NULL)::int, 1
+           + row_number() OVER (ORDER BY p.kind DESC, p.external_id), 0, 0, p.kind, p.external_id, 'deleted', CASE WHEN p.wanted THEN 'delete' END,
+         CASE WHEN p.wanted THEN CASE p.kind WHEN 'client' THEN 3 ELSE 4 END END, p.id, p.wanted_version, (p.wanted AND p.platform_user_id IS NOT NULL)::int,
+         p.wanted::int, CASE WHEN p.wanted THEN 'pending' ELSE 'skipped' END::row_outcome,
+         CASE WHEN NOT p.wanted THEN $3 END, CASE WHEN NOT p.wanted THEN $4 END
        FROM people p
-       WHERE p.wanted AND p.stated_at <= (SELECT opened_at FROM imports WHERE id = $1) AND p.kind IN (SELECT DISTINCT kind FROM import_rows WHERE import_id = $1)
+       WHERE (p.wanted OR p.profile IS NOT NULL AND p.import_id IS NOT NULL) AND p.stated_at <= (SELECT opened_at FROM imports WHERE id = $1) AND p.kind IN (SELECT DISTINCT kind FROM import_rows WHERE import_id = $1)
          AND NOT EXISTS (SELECT 1 FROM unnest($2::text[]) AS mentioned(id) WHERE mentioned.id = p.external_id)
          AND NOT EXISTS (SELECT 1 FROM import_rows r
            WHERE r.import_id = $1 AND coalesce(r.kind, p.kind) = p.kind AND r.external_id = p.external_id)`,
-      [id, named],
+      [id, named, code, hint],
     );
     return rowCount ?? 0;
   }

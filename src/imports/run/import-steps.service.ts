@@ -4,6 +4,7 @@ import { Database } from '../../database/database.js';
 import { isDatabaseUnavailable } from '../../errors/database-fault.js';
 import { errorTrace } from '../../errors/error-trace.js';
 import { ROUND_MS } from '../../queue/work/feeder.js';
+import type { ImportState } from '../model/import.js';
 import { type ImportRecord, ImportsRepository } from '../model/imports.repository.js';
 import { StoredRecords } from '../upload/stored-records.repository.js';
 import { ImportCounts } from './import-counts.repository.js';
@@ -40,7 +41,8 @@ const PAUSED_LOOK_PAUSE = 100;
 @Injectable()
 export class ImportSteps {
   private readonly log = new Logger(ImportSteps.name);
-  private readonly lookAgainAtMs = new Map<string, number>();
+  /** The state of each large import at its last look, and the time of the next one in that state. */
+  private readonly lastLooks = new Map<string, { state: ImportState; againAtMs: number }>();
 
   constructor(
     private readonly database: Database,
@@ -74,16 +76,16 @@ export class ImportSteps {
         return this.planner.plan(record);
       case 'running': {
         const hasMore = await this.applyRows(id);
-        await this.lookInTime(id, LOOK_PAUSE);
+        await this.lookInTime(record, LOOK_PAUSE);
         return hasMore;
       }
       case 'cancelled':
       case 'failed':
         if (await this.takeBack(id)) return true;
-        await this.lookInTime(id, LOOK_PAUSE);
+        await this.lookInTime(record, LOOK_PAUSE);
         return false;
       case 'paused':
-        await this.lookInTime(id, PAUSED_LOOK_PAUSE);
+        await this.lookInTime(record, PAUSED_LOOK_PAUSE);
         return false;
       default:
         return false;
@@ -131,14 +133,15 @@ export class ImportSteps {
     }, 'bulk');
   }
 
-  private async lookInTime(id: string, pause: number): Promise<void> {
+  private async lookInTime({ id, state }: ImportRecord, pause: number): Promise<void> {
     const beganAtMs = this.clock.monotonicMs();
-    if (beganAtMs < (this.lookAgainAtMs.get(id) ?? 0)) return;
+    const last = this.lastLooks.get(id);
+    if (last?.state === state && beganAtMs < last.againAtMs) return;
     const isOver = await this.look(id);
     const nowMs = this.clock.monotonicMs();
     const pauseMs = (nowMs - beganAtMs) * pause;
-    if (isOver || pauseMs < ROUND_MS) this.lookAgainAtMs.delete(id);
-    else this.lookAgainAtMs.set(id, nowMs + pauseMs);
+    if (isOver || pauseMs < ROUND_MS) this.lastLooks.delete(id);
+    else this.lastLooks.set(id, { state, againAtMs: nowMs + pauseMs });
   }
 
   /** Stores outcomes, and ends the import if no row is pending. @returns true if it has ended */

@@ -106,8 +106,9 @@ export class LaterStatements {
          SELECT kind, external_id, bool_or(says = 'deleted' AND outcome <> 'rejected') AS is_gone
          FROM import_rows WHERE import_id = $1 GROUP BY kind, external_id)
        UPDATE import_rows r SET replaced = NULL FROM imports i JOIN imports o ON ${isEarlier}
-       WHERE i.id = $1 AND r.import_id = o.id AND r.replaced IS NOT NULL AND coalesce(
-         (SELECT is_gone FROM named n WHERE n.kind = r.kind AND n.external_id = r.external_id),
+         JOIN import_rows d ON d.import_id = o.id AND d.replaced IS NOT NULL
+         LEFT JOIN named n ON n.kind = d.kind AND n.external_id = d.external_id
+       WHERE i.id = $1 AND r.import_id = d.import_id AND r.row_no = d.row_no AND coalesce(n.is_gone,
          i.mode = 'snapshot' AND r.kind IN (SELECT kind FROM named) AND r.external_id <> ALL (i.mentioned)
            AND NOT EXISTS (SELECT FROM import_rows WHERE import_id = $1 AND ${IS_UNCLEAR}))`,
       [importId],

@@ -40,8 +40,9 @@ export class Planner {
   /** @returns true if another step of any import follows at once */
   async plan(record: ImportRecord): Promise<boolean> {
     const { id } = record;
-    const failures = await this.imports.beginPlan(id, !this.interrupted.delete(id));
+    const failures = await this.imports.beginPlan(id, !this.interrupted.has(id));
     if (failures === undefined) return false;
+    this.interrupted.delete(id);
     if (failures > MAX_CRASHES) return this.fail(id, 'crash');
     try {
       const state = await this.database.transaction((tx) => this.planIn(tx, record), 'bulk');

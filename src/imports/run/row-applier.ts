@@ -75,7 +75,7 @@ export class RowApplier {
     const sql = this.prisma.sql(tx);
     await sql.query(
       `UPDATE import_rows r SET replaced = (
-         SELECT jsonb_build_object('statedAt', p.stated_at, 'origin', p.origin, 'review', p.review) FROM people p
+         SELECT jsonb_build_object('statedAt', p.stated_at, 'origin', p.origin, 'review', p.review, 'importId', p.import_id, 'urgent', p.urgent) FROM people p
          WHERE p.kind = r.kind AND p.external_id = r.external_id)
        WHERE ${IN_BATCH}`,
       batch,

@@ -36,7 +36,7 @@ export interface RowToApply {
   profile: Buffer | null;
   /** The person's, before the row. */
   knownFingerprint: Buffer | null;
-  /** Null if the row does not change the client's providers. */
+  /** The client's list after the row. */
   providers: string[] | null;
   personId: string | null;
   isWanted: boolean | null;
@@ -84,7 +84,8 @@ export class RowsToApply {
    */
   async take(tx: Tx, { importId, rowNos }: Batch): Promise<RowToApply[]> {
     const sql = this.prisma.sql(tx);
-    const lock = `SELECT FROM imports WHERE id = $1 AND state = 'running' FOR NO KEY UPDATE`;
+    const lock = `SELECT FROM imports WHERE id = $1 AND state = 'running' AND NOT EXISTS (SELECT FROM imports WHERE withdraws)
+      FOR NO KEY UPDATE`;
     if ((await sql.query(lock, [importId])).rowCount === 0) return [];
     await this.lockPeople(sql, { importId, rowNos });
     const { rows: locked } = await sql.query<{ rowNo: number }>(
@@ -143,7 +144,7 @@ export class RowsToApply {
     const { rows } = await tx.query<RowToApply>(
       `SELECT r.row_no AS "rowNo", r.kind, r.external_id AS "externalId", r.planned, r.platform_user_id AS "platformUserId",
          r.profile, ${ofPerson('p.email_fingerprint')} AS "knownFingerprint",
-         CASE WHEN r.providers IS NOT NULL THEN ${listAfter(ofPerson(providersOf('p.id')))} END AS providers,
+         CASE WHEN r.kind = 'client' THEN ${listAfter(ofPerson(providersOf('p.id')))} END AS providers,
          ${ofPerson('p.id')} AS "personId", ${ofPerson('p.wanted')} AS "isWanted",
          ${ofPerson('p.stated_at > i.opened_at')} AS "isOutdated",
          ${ofPerson('p.platform_user_id')} AS "mappedUserId",
@@ -159,7 +160,8 @@ export class RowsToApply {
   /** Providers named by these rows that no longer exist. Locks the others, so that they stay until the commit. */
   private async goneProviders(tx: PoolClient, { importId, rowNos }: Batch): Promise<Set<string>> {
     const named = await tx.query<{ id: string }>(
-      `SELECT DISTINCT unnest(r.providers) AS id FROM import_rows r WHERE ${UNAPPLIED} AND r.kind = 'client'`,
+      `SELECT DISTINCT unnest(r.providers || ${ofPerson(providersOf('p.id'))}) AS id FROM import_rows r
+       WHERE ${UNAPPLIED} AND r.kind = 'client'`,
       [importId, rowNos],
     );
     if (named.rows.length === 0) return new Set();
@@ -213,6 +215,8 @@ function skipReason(row: RowToApply, gone: ReadonlySet<string>): Rejection | und
     if (row.isNamed) return rejection('provider-in-use', { field: 'providers' });
     return row.isWanted ? undefined : rejection('already-deleted');
   }
-  if (row.kind === 'client' && row.providers?.some((id) => gone.has(id))) return rejection('provider-gone');
+  const { kind, providers } = row;
+  if (kind === 'client' && (!providers?.length || providers.some((id) => gone.has(id))))
+    return rejection('provider-gone');
   return undefined;
 }

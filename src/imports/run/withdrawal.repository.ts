@@ -26,10 +26,14 @@ const IS_WITHDRAWN_PROVIDER = `(p.new_by_import = $1 AND ${isUntouched('p')} AND
 const isUnsentDeletion = (p: string): string =>
   `(NOT ${p}.wanted AND ${p}.profile IS NOT NULL AND ${p}.stated_at = i.opened_at)`;
 
-/** SQL condition: a cancel of import `i` withdraws the deletion of person `p`. A client needs a provider that stays. */
-const IS_WITHDRAWN_DELETION = `(${isUnsentDeletion('p')} AND (p.kind = 'provider' OR EXISTS (
-  SELECT FROM client_providers cp JOIN people q ON q.id = cp.provider_id
-  WHERE cp.client_id = p.id AND (q.wanted OR ${isUnsentDeletion('q')}))))`;
+/** SQL condition: the same, and client `p` has a provider that stays. @param stays condition of provider `q` */
+const isUnsentClient = (stays: string): string =>
+  `(${isUnsentDeletion('p')} AND EXISTS (SELECT FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+    WHERE cp.client_id = p.id AND ${stays}))`;
+
+/** SQL condition: a cancel of import `i` withdraws the deletion of person `p`. Needs `given`, the deletions of providers. */
+const IS_WITHDRAWN_DELETION = `CASE p.kind WHEN 'provider' THEN ${isUnsentDeletion('p')}
+  ELSE ${isUnsentClient(`(q.wanted OR ${isUnsentDeletion('q')} AND q.id IN (SELECT person_id FROM given))`)} END`;
 
 /**
  * Takes back what a cancelled import stated, as far as nothing was sent: its new people, first clients, then providers, and
@@ -48,7 +52,8 @@ export class WithdrawalRepository {
     return (
       (await this.withdrawNew(tx, importId, 'client', isWithdrawnClient('p'))) ||
       (await this.withdrawNew(tx, importId, 'provider', IS_WITHDRAWN_PROVIDER)) ||
-      (await this.withdrawDeletions(tx, importId))
+      (await this.withdrawDeletions(tx, importId, 'provider', isUnsentDeletion('p'))) ||
+      (await this.withdrawDeletions(tx, importId, 'client', isUnsentClient('q.wanted')))
     );
   }
 
@@ -56,6 +61,8 @@ export class WithdrawalRepository {
   async preview(importId: string): Promise<Cancellation> {
     const { rows } = await this.prisma.pool.query<Cancellation>(
       `WITH i AS MATERIALIZED (SELECT id, opened_at FROM imports WHERE id = $1),
+       given AS MATERIALIZED (
+         SELECT person_id FROM import_rows WHERE import_id = $1 AND replaced IS NOT NULL AND kind = 'provider'),
        new AS MATERIALIZED (
          SELECT p.id FROM people p WHERE p.new_by_import = $1
            AND CASE p.kind WHEN 'client' THEN ${isWithdrawnClient('p')} ELSE ${IS_WITHDRAWN_PROVIDER} END),
@@ -112,23 +119,30 @@ export class WithdrawalRepository {
   }
 
   /** Lets people stay whose deletion was not sent, as they were before: providers first, because clients name them. */
-  private async withdrawDeletions(tx: PoolClient, importId: string): Promise<boolean> {
+  private async withdrawDeletions(tx: PoolClient, importId: string, kind: string, isUnsent: string): Promise<boolean> {
     const { rows: locked } = await tx.query<{ rowNo: number; id: string }>(
       `SELECT r.row_no AS "rowNo", p.id FROM import_rows r JOIN people p ON p.id = r.person_id
-       WHERE r.import_id = $1 AND r.replaced IS NOT NULL ORDER BY r.kind, p.id LIMIT ${BATCH} FOR UPDATE OF p`,
-      [importId],
+       WHERE r.import_id = $1 AND r.replaced IS NOT NULL AND r.kind = $2 ORDER BY r.row_no LIMIT ${BATCH} FOR UPDATE OF p`,
+      [importId, kind],
     );
     if (locked.length === 0) return false;
     const rowNos = locked.map(({ rowNo }) => rowNo);
+    // No one deletes the providers that the clients rest on.
+    await tx.query(
+      `SELECT FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+       WHERE cp.client_id = ANY ($1::uuid[]) ORDER BY q.id FOR SHARE OF q`,
+      [locked.map(({ id }) => id)],
+    );
     const { rows: leaving } = await tx.query<{ rowNo: number; id: string }>(
       `SELECT r.row_no AS "rowNo", p.id FROM imports i JOIN import_rows r ON r.import_id = i.id JOIN people p ON p.id = r.person_id
-       WHERE i.id = $1 AND r.row_no = ANY ($2::int[]) AND ${IS_WITHDRAWN_DELETION}`,
+       WHERE i.id = $1 AND r.row_no = ANY ($2::int[]) AND ${isUnsent}`,
       [importId, rowNos],
     );
     const withdrawn = leaving.map(({ rowNo }) => rowNo);
     await tx.query(
       `UPDATE people p SET wanted = true, wanted_version = p.wanted_version + 1, wanted_at = clock_timestamp(),
-         stated_at = (r.replaced ->> 'statedAt')::timestamptz, review = r.replaced ->> 'review', import_id = NULL,
+         stated_at = (r.replaced ->> 'statedAt')::timestamptz, review = r.replaced ->> 'review',
+         import_id = (r.replaced ->> 'importId')::uuid, urgent = (r.replaced ->> 'urgent')::boolean,
          due_at = CASE WHEN p.call_id IS NOT NULL THEN p.due_at END,
          origin = CASE WHEN p.origin = 'resolved' THEN coalesce(r.replaced ->> 'origin', p.origin) ELSE p.origin END
        FROM import_rows r WHERE r.import_id = $1 AND r.row_no = ANY ($2::int[]) AND p.id = r.person_id`,

@@ -20,7 +20,7 @@ export interface Family {
 const FAMILY = `
   WITH named AS (
     SELECT person_id AS id FROM former_ids WHERE kind = $1::person_kind AND external_id = $2
-    UNION SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2),
+    UNION SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2 AND wanted_version > 0),
   heads AS MATERIALIZED (
     SELECT ${REPRESENTATIVE} AS id FROM people p WHERE p.id = ANY (ARRAY(SELECT id FROM named))),
   family AS (

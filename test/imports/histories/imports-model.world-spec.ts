@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { propertyRuns } from '../../src/config/property-runs.spec-support.js';
-import { useWorld } from '../world/use-world.js';
+import { propertyRuns } from '../../../src/config/property-runs.spec-support.js';
+import { useWorld } from '../../world/use-world.js';
 import type { Key } from './model-files.js';
 import { anyCommand, type Command, History } from './model-history.js';
 import { checkAlways, checkEnd } from './model-laws.js';

@@ -2,15 +2,15 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
 import fc from 'fast-check';
-import type { World } from '../../harness/world/world.js';
-import { UserDirectory } from '../../simulator/users/user-directory.js';
-import { Database } from '../../src/database/database.js';
-import { PrismaService } from '../../src/database/prisma.service.js';
-import type { CancellationResponse } from '../../src/imports/api/import-view.js';
-import { RowsToApply } from '../../src/imports/run/rows-to-apply.repository.js';
-import { ADMIN_KEY } from '../support/app.js';
-import type { ImportBody } from './imports.js';
-import { importsIn } from './imports.js';
+import type { World } from '../../../harness/world/world.js';
+import { UserDirectory } from '../../../simulator/users/user-directory.js';
+import { Database } from '../../../src/database/database.js';
+import { PrismaService } from '../../../src/database/prisma.service.js';
+import type { CancellationResponse } from '../../../src/imports/api/import-view.js';
+import { RowsToApply } from '../../../src/imports/run/rows-to-apply.repository.js';
+import { ADMIN_KEY } from '../../support/app.js';
+import type { ImportBody } from '../imports.js';
+import { importsIn } from '../imports.js';
 import {
   anyFile,
   anyKey,

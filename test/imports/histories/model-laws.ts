@@ -1,9 +1,9 @@
-import type { World } from '../../harness/world/world.js';
-import type { ImportResponse } from '../../src/imports/api/import-view.js';
-import type { RowOutcome } from '../../src/imports/model/import.js';
-import { ImportsRepository } from '../../src/imports/model/imports.repository.js';
-import { ImportCounts } from '../../src/imports/run/import-counts.repository.js';
-import type { PersonKind } from '../../src/people/rules/person.js';
+import type { World } from '../../../harness/world/world.js';
+import type { ImportResponse } from '../../../src/imports/api/import-view.js';
+import type { RowOutcome } from '../../../src/imports/model/import.js';
+import { ImportsRepository } from '../../../src/imports/model/imports.repository.js';
+import { ImportCounts } from '../../../src/imports/run/import-counts.repository.js';
+import type { PersonKind } from '../../../src/people/rules/person.js';
 import { idOf, type Key, kindOf, type Profile, statementsIn } from './model-files.js';
 import type { History, Said, SentImport } from './model-history.js';
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { PersonKind } from '../../src/people/rules/person.js';
+import type { PersonKind } from '../../../src/people/rules/person.js';
 
 /** A person of a history, such as `client/c-1`. */
 export type Key = `${PersonKind}/${string}`;
