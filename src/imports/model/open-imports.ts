@@ -1,5 +1,4 @@
-/** The advisory lock that every open upload shares; any fixed number. */
-export const OPEN_UPLOAD_LOCK = 727_003;
+import { OPEN_UPLOAD_LOCK } from '../../people/store/deleted-ids.repository.js';
 
 /**
  * SQL condition: no earlier import than $1 may still change people, and no other upload is open, so that a row that says what
