@@ -102,6 +102,17 @@ describe('a new person', () => {
     expect((await show(id)).counts).toMatchObject({ created: 1, skipped: 1, pending: 0 });
   });
 
+  test('is finished if its email was looked up, because the disclosure is accounted for', async () => {
+    await imported('', [providers('p-1')]);
+    const { id } = await prepared('', [clientsCsv([clientLine('c-1', ['p-1'], 'one@mail.example')])]);
+    await world.work.nextJob();
+    expect([world.platform.arrivals('checkUser'), world.platform.arrivals('createClient')]).toEqual([2, 0]);
+    expect(await preview(id)).toEqual({ ...nothing, staying: 1 });
+    await cancelled(id);
+    expect(await stateOf('clients', 'c-1')).toBe('synced');
+    expect((await world.call('GET', '/v1/clients/c-1/disclosures')).status).toBe(200);
+  });
+
   test('stays if someone else has stated it since, and so does the provider that such a client names', async () => {
     const { id } = await prepared('', [providers('p-1', 'p-2'), clients(['c-1', 'c-2'], ['p-1'])]);
     await put('clients/c-1', cleo(['p-1']));
@@ -128,6 +139,24 @@ describe('a new person', () => {
 });
 
 describe('a later plan', () => {
+  test('creates no client without a provider after the import that named its providers was cancelled', async () => {
+    await imported('', [providers('p-1')]);
+    const { id } = await prepared('', [clients(['c-1'], ['p-1'])]);
+    await transition(id, 'pause');
+    const file = {
+      ...{ name: 'clients.csv', type: 'text/csv' },
+      content: 'externalId,email,firstName,lastName\nc-1,,Cleo,New',
+    };
+    const { id: later } = await planned('dryRun=true', [file]);
+    await cancelled(id);
+    await transition(later, 'apply');
+    await world.settle();
+    expect([await outcomes(later), await stateOf('clients', 'c-1')]).toEqual([
+      [['c-1', 'skipped', 'provider-gone']],
+      'unknown',
+    ]);
+  });
+
   test('creates a person that it names and that was withdrawn since', async () => {
     await imported('', [providers('p-1'), clientsCsv([clientLine('c-0', ['p-1'], 'one@mail.example')])]);
     const file = clientsCsv([clientLine('c-1', ['p-1'], 'one@mail.example')]);
@@ -157,6 +186,15 @@ describe('a deletion', () => {
     const { body } = await person('clients', id);
     return [body.sync.state, body.lastName !== '', body.email !== null];
   };
+
+  /** A later snapshot of some clients, which is applied. */
+  async function later(...ids: string[]) {
+    const lines = ids.map((one) => clientLine(one, ['p-1'], one === 'c-5' ? 'c-5@mail.example' : ''));
+    const snapshot = await planned('mode=snapshot', [clientsCsv(lines)]);
+    await transition(snapshot.id, 'apply', ['deletes']);
+    await world.work.imports();
+    return snapshot;
+  }
 
   const outcomeOf = async (id: string, one: string) =>
     (await rows(id)).find(({ externalId }) => externalId === one)?.outcome;
@@ -229,13 +267,85 @@ describe('a deletion', () => {
 
   test('stays if a later snapshot leaves the person out, too', async () => {
     const id = await deleting();
-    const later = await planned('mode=snapshot', [clientsCsv([clientLine('c-5', ['p-1'], 'c-5@mail.example')])]);
     await transition(id, 'pause');
-    await transition(later.id, 'apply');
-    await world.work.imports();
+    await later('c-5');
     expect(await preview(id)).toEqual({ ...nothing, completedDeletions: 4 });
     await cancelled(id);
     expect((await show(id)).deletes).toEqual({ deleted: 4 });
+  });
+
+  test('is withdrawn if the later snapshot names the person by a former id', async () => {
+    await imported('', [providers('p-1'), clients(['c-0', 'c-2'], ['p-1'])]);
+    await world.call('POST', '/v1/clients/c-0/rename', { body: { externalId: 'c-1' } });
+    const { id } = await planned('mode=snapshot', [clients(['c-2'], ['p-1'])]);
+    await transition(id, 'apply', ['deletes']);
+    await world.work.imports();
+    await transition(id, 'pause');
+    await later('c-0', 'c-2');
+    expect(await preview(id)).toEqual({ ...nothing, withdrawnDeletions: 1 });
+    await cancelled(id);
+    expect(await stateOf('clients', 'c-1')).toBe('synced');
+  });
+
+  test.each([
+    ['later', 'earlier'],
+    ['earlier', 'later'],
+  ])('is withdrawn once both snapshots that leave the person out are cancelled, the %s one first', async (first) => {
+    const id = await deleting();
+    await transition(id, 'pause');
+    const snapshot = await later('c-5', 'c-6');
+    const order = first === 'later' ? [snapshot.id, id] : [id, snapshot.id];
+    world.platform.hold({ operation: 'deleteUser' });
+    for (const one of order) {
+      expect((await transition(one, 'cancel')).status).toBe(200);
+      await world.work.imports();
+    }
+    world.platform.release();
+    await world.settle();
+    expect([await named('c-1'), (await show(id)).deletes]).toEqual([['synced', true, true], { skipped: 4 }]);
+    expect(world.platform.arrivals('deleteUser')).toBe(0);
+  });
+
+  test('is made by the later snapshot if the first one is cancelled before', async () => {
+    const id = await deleting();
+    await transition(id, 'pause');
+    const snapshot = await planned('mode=snapshot', [clientsCsv([clientLine('c-5', ['p-1'], 'c-5@mail.example')])]);
+    expect(snapshot.deletes).toEqual({ skipped: 4 });
+    await cancelled(id);
+    await transition(snapshot.id, 'apply');
+    await world.settle();
+    expect([await stateOf('clients', 'c-1'), (await show(snapshot.id)).deletes]).toEqual(['deleted', { deleted: 4 }]);
+  });
+
+  test('gives the person back to the import that stated it before, which may be paused', async () => {
+    await imported('', [providers('p-1', 'p-2'), clients(['c-1', 'c-2'], ['p-1'])]);
+    const { id: paused } = await prepared('', [providers('p-3'), clients(['c-1'], ['p-2'])]);
+    await transition(paused, 'pause');
+    const { id } = await planned('mode=snapshot', [clients(['c-2'], ['p-1'])]);
+    await transition(id, 'apply', ['deletes']);
+    await world.work.imports();
+    await cancelled(id);
+    expect([await stateOf('clients', 'c-1'), world.platform.arrivals('setClientProviders')]).toEqual(['pending', 0]);
+    await transition(paused, 'resume');
+    await world.settle();
+    expect([await stateOf('clients', 'c-1'), world.platform.arrivals('setClientProviders')]).toEqual(['synced', 1]);
+  });
+
+  test('of a client is withdrawn without the provider that a later file leaves out', async () => {
+    await imported('', [providers('p-1', 'p-2'), clients(['c-1', 'c-2'], ['p-1', 'p-2'])]);
+    const { id } = await planned('mode=snapshot', [providers('p-2'), clients(['c-2'], ['p-2'])]);
+    await transition(id, 'apply', ['deletes', 'providerRemovals']);
+    await world.work.imports();
+    await transition(id, 'pause');
+    const { id: snapshot } = await planned('mode=snapshot', [providers('p-2')]);
+    await transition(snapshot, 'apply', ['deletes']);
+    await world.work.imports();
+    expect(await preview(id)).toMatchObject({ withdrawnDeletions: 1, completedDeletions: 1 });
+    await cancelled(id);
+    expect([(await person('clients', 'c-1')).body.providers, await stateOf('providers', 'p-1')]).toEqual([
+      ['p-2'],
+      'deleted',
+    ]);
   });
 
   test('completes if no provider of the client is left', async () => {

@@ -9,7 +9,7 @@ const REPLACED: Rejection['code'][] = ['repeated', 'older-version'];
 const WITHOUT_EFFECT: Rejection['code'][] = ['provider-in-use', 'provider-gone', 'changed-since-plan'];
 
 /** SQL condition: import `i` was applied and counts. */
-const IS_APPLIED = `i.applied_at IS NOT NULL AND i.state NOT IN ('cancelled', 'failed')`;
+export const IS_APPLIED = `i.applied_at IS NOT NULL AND i.state NOT IN ('cancelled', 'failed')`;
 
 /** Lets the latest statement of the EHR win over all imports, in whatever order they are applied. */
 @Injectable()
@@ -87,30 +87,6 @@ export class LaterStatements {
     await tx.query(
       `UPDATE people p SET new_by_import = NULL FROM import_rows r
        WHERE r.import_id = $1 AND r.outcome = 'needsReview' AND p.new_by_import IS NOT NULL AND p.id = r.person_id`,
-      [importId],
-    );
-    await this.confirmDeletions(tx, importId);
-  }
-
-  /** No cancel of an earlier import takes back the deletion of people whom this one says or shows to be gone, too. */
-  private async confirmDeletions(tx: PoolClient, importId: string): Promise<void> {
-    const isEarlier = 'o.opened_at < i.opened_at AND o.finished_at IS NULL';
-    const { rowCount } = await tx.query(
-      `SELECT FROM imports i JOIN imports o ON ${isEarlier} JOIN import_rows r ON r.import_id = o.id AND r.replaced IS NOT NULL
-       WHERE i.id = $1 LIMIT 1`,
-      [importId],
-    );
-    if (rowCount === 0) return;
-    await tx.query(
-      `WITH named AS MATERIALIZED (
-         SELECT kind, external_id, bool_or(says = 'deleted' AND outcome <> 'rejected') AS is_gone
-         FROM import_rows WHERE import_id = $1 GROUP BY kind, external_id)
-       UPDATE import_rows r SET replaced = NULL FROM imports i JOIN imports o ON ${isEarlier}
-         JOIN import_rows d ON d.import_id = o.id AND d.replaced IS NOT NULL
-         LEFT JOIN named n ON n.kind = d.kind AND n.external_id = d.external_id
-       WHERE i.id = $1 AND r.import_id = d.import_id AND r.row_no = d.row_no AND coalesce(n.is_gone,
-         i.mode = 'snapshot' AND r.kind IN (SELECT kind FROM named) AND r.external_id <> ALL (i.mentioned)
-           AND NOT EXISTS (SELECT FROM import_rows WHERE import_id = $1 AND ${IS_UNCLEAR}))`,
       [importId],
     );
   }

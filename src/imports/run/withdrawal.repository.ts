@@ -6,13 +6,15 @@ import { PeopleRepository } from '../../people/store/people.repository.js';
 import type { Cancellation } from '../model/cancellation.js';
 import { rejection } from '../parse/row/rejection.js';
 import { forget } from '../plan/row-sql.js';
+import { IS_APPLIED } from './later-statements.js';
 
 /** People that one transaction withdraws. */
 const BATCH = 500;
 
-/** SQL condition: no call has made a user of person `p`, or may make one. */
+/** SQL condition: nothing was sent for person `p`, and it has neither a user nor a legal hold. */
 const isUntouched = (p: string): string =>
-  `${p}.platform_user_id IS NULL AND ${p}.call_id IS NULL AND ${p}.unsettled_call IS NULL AND ${p}.held_at IS NULL`;
+  `${p}.platform_user_id IS NULL AND ${p}.call_id IS NULL AND ${p}.unsettled_call IS NULL AND ${p}.held_at IS NULL
+    AND NOT EXISTS (SELECT FROM platform_calls WHERE person_id = ${p}.id)`;
 
 /** SQL condition: a cancel of import $1 withdraws person `p`, a new client. */
 const isWithdrawnClient = (p: string): string => `(${p}.new_by_import IS NOT DISTINCT FROM $1 AND ${isUntouched(p)})`;
@@ -21,6 +23,16 @@ const isWithdrawnClient = (p: string): string => `(${p}.new_by_import IS NOT DIS
 const IS_WITHDRAWN_PROVIDER = `(p.new_by_import = $1 AND ${isUntouched('p')} AND NOT EXISTS (
   SELECT FROM client_providers cp JOIN people c ON c.id = cp.client_id
   WHERE cp.provider_id = p.id AND c.profile IS NOT NULL AND NOT ${isWithdrawnClient('c')}))`;
+
+/** SQL condition: a later import that counts says that the person of row `r` of import $1 is gone, too. */
+const IS_CONFIRMED = `(r.kind, r.external_id) IN (
+  SELECT n.kind, n.external_id FROM imports i JOIN import_rows n ON n.import_id = i.id
+  WHERE i.opened_at > (SELECT opened_at FROM imports WHERE id = $1) AND ${IS_APPLIED} AND n.says = 'deleted'
+    AND (n.outcome NOT IN ('skipped', 'rejected') OR n.code = 'already-deleted'))`;
+
+/** SQL condition: row `r` is a deletion by import $1 that was not carried out, and that no later import confirms. */
+const IS_REVOCABLE = `r.import_id = $1 AND r.replaced IS NOT NULL AND r.outcome IN ('pending', 'failed', 'needsReview')
+  AND NOT ${IS_CONFIRMED}`;
 
 /** SQL condition: import `i` deletes person `p`, whose names are not erased yet. */
 const isUnsentDeletion = (p: string): string =>
@@ -31,7 +43,7 @@ const isUnsentClient = (stays: string): string =>
   `(${isUnsentDeletion('p')} AND EXISTS (SELECT FROM client_providers cp JOIN people q ON q.id = cp.provider_id
     WHERE cp.client_id = p.id AND ${stays}))`;
 
-/** SQL condition: a cancel of import `i` withdraws the deletion of person `p`. Needs `given`, the deletions of providers. */
+/** SQL condition: a cancel of import `i` withdraws the deletion of person `p`. Needs `given`, the revocable ones of providers. */
 const IS_WITHDRAWN_DELETION = `CASE p.kind WHEN 'provider' THEN ${isUnsentDeletion('p')}
   ELSE ${isUnsentClient(`(q.wanted OR ${isUnsentDeletion('q')} AND q.id IN (SELECT person_id FROM given))`)} END`;
 
@@ -47,7 +59,12 @@ export class WithdrawalRepository {
     private readonly dependents: DependentsRepository,
   ) {}
 
-  /** Withdraws the next people, or lets them stay. @returns true if there may be more */
+  /**
+   * Withdraws the next people, or lets them stay. The deletions that a later import confirms stay, too, until that one is
+   * cancelled.
+   *
+   * @returns true if there may be more
+   */
   async withdrawNext(tx: PoolClient, importId: string): Promise<boolean> {
     return (
       (await this.withdrawNew(tx, importId, 'client', isWithdrawnClient('p'))) ||
@@ -62,13 +79,13 @@ export class WithdrawalRepository {
     const { rows } = await this.prisma.pool.query<Cancellation>(
       `WITH i AS MATERIALIZED (SELECT id, opened_at FROM imports WHERE id = $1),
        given AS MATERIALIZED (
-         SELECT person_id FROM import_rows WHERE import_id = $1 AND replaced IS NOT NULL AND kind = 'provider'),
+         SELECT person_id FROM import_rows r WHERE ${IS_REVOCABLE} AND kind = 'provider'),
        new AS MATERIALIZED (
          SELECT p.id FROM people p WHERE p.new_by_import = $1
            AND CASE p.kind WHEN 'client' THEN ${isWithdrawnClient('p')} ELSE ${IS_WITHDRAWN_PROVIDER} END),
        rows AS MATERIALIZED (
          SELECT r.outcome, r.applied_at IS NOT NULL AS is_applied, r.planned = 'delete' AS deletes,
-           r.replaced IS NOT NULL AND (SELECT ${IS_WITHDRAWN_DELETION} FROM people p, i WHERE p.id = r.person_id) AS is_withdrawn,
+           ${IS_REVOCABLE} AND (SELECT ${IS_WITHDRAWN_DELETION} FROM people p, i WHERE p.id = r.person_id) AS is_withdrawn,
            EXISTS (SELECT FROM new WHERE new.id = r.person_id) AS is_new,
            r.outcome = 'pending' AND (SELECT p.stated_at <> i.opened_at FROM people p, i WHERE p.id = r.person_id) AS is_restated
          FROM import_rows r WHERE r.import_id = $1 AND r.outcome NOT IN ('unchanged', 'skipped', 'rejected'))
@@ -121,8 +138,8 @@ export class WithdrawalRepository {
   /** Lets people stay whose deletion was not sent, as they were before: providers first, because clients name them. */
   private async withdrawDeletions(tx: PoolClient, importId: string, kind: string, isUnsent: string): Promise<boolean> {
     const { rows: locked } = await tx.query<{ rowNo: number; id: string }>(
-      `SELECT r.row_no AS "rowNo", p.id FROM import_rows r JOIN people p ON p.id = r.person_id
-       WHERE r.import_id = $1 AND r.replaced IS NOT NULL AND r.kind = $2 ORDER BY r.row_no LIMIT ${BATCH} FOR UPDATE OF p`,
+      `SELECT r.row_no AS "rowNo", p.id FROM import_rows r JOIN imports i ON i.id = r.import_id JOIN people p ON p.id = r.person_id
+       WHERE ${IS_REVOCABLE} AND r.kind = $2 AND ${isUnsent} ORDER BY r.row_no LIMIT ${BATCH} FOR UPDATE OF p`,
       [importId, kind],
     );
     if (locked.length === 0) return false;
@@ -157,7 +174,7 @@ export class WithdrawalRepository {
     await this.skip(tx, importId, 'r.row_no = ANY ($4::int[])', [withdrawn]);
     await tx.query('UPDATE import_rows SET replaced = NULL WHERE import_id = $1 AND row_no = ANY ($2::int[])', [
       importId,
-      rowNos,
+      withdrawn,
     ]);
     await this.people.decideAll(await this.prisma.in(tx), ids);
     return true;
