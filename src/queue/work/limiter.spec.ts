@@ -25,8 +25,8 @@ test('the limits are whole numbers, as Redis needs them', () => {
   expect(valuesWhere((_, limits) => !Object.values(limits).every(Number.isInteger))).toEqual([]);
 });
 
-test('300 calls a minute are two jobs in 417 ms, and at most eight in progress', () => {
-  expect(limitsOf(300)).toEqual({ max: 2, duration: 417, concurrency: 8 });
+test('300 calls a minute are one job in 207 ms, and at most eight in progress', () => {
+  expect(limitsOf(300)).toEqual({ max: 1, duration: 207, concurrency: 8 });
   expect(mostCalls(limitsOf(300))).toBe(299);
 });
 
