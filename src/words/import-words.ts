@@ -77,7 +77,7 @@ export const ROW_CODES = labels({
   'provider-in-use': 'Provider in use',
   'provider-gone': 'Provider deleted',
   'not-pushable': 'Changed only in notebridge',
-  'start-failed': 'Could not be applied',
+  'apply-failed': 'Could not be applied',
   cancelled: 'Import cancelled or failed',
   'no-id': 'No id',
   'no-identifier': 'No identifier',

@@ -473,7 +473,7 @@ describe('an import that meets a fault', () => {
     await store(Buffer.from('damaged'));
     await world.settle();
     expect(await show(id)).toMatchObject({ state: 'completed', counts: { created: 3, failed: 1 } });
-    expect((await outcomes(id))[2]).toEqual(['c-2', 'failed', 'start-failed']);
+    expect((await outcomes(id))[2]).toEqual(['c-2', 'failed', 'apply-failed']);
     await store(kept?.profile);
     expect((await ended(id, 'retry')).counts).toMatchObject({ created: 4, failed: 0 });
   });

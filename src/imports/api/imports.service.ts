@@ -8,6 +8,7 @@ import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { PeopleCalls } from '../../people/people-calls.service.js';
+import { OPEN_IMPORT_STATES } from '../../people/store/deleted-ids.repository.js';
 import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
 import { GONE_SECONDS, WorkerProcess } from '../../processes/worker-process.js';
 import { limitsOf } from '../../queue/work/limiter.js';
@@ -108,9 +109,7 @@ export class ImportsService {
 
   /** Skips all rows that were not applied, and withdraws new people and deletions for which nothing was sent. */
   async cancel(id: string): Promise<ImportResponse> {
-    return this.transition(id, ['staging', 'needs-mapping', 'planned', 'running', 'paused'], (tx) =>
-      this.imports.cancel(tx, id),
-    );
+    return this.transition(id, OPEN_IMPORT_STATES, (tx) => this.imports.cancel(tx, id));
   }
 
   /** What a cancel would do now. @throws {Problem} 404 */

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { IS_OPEN } from '../model/open-imports.js';
 import { type Rejection, rejection } from '../parse/row/rejection.js';
 import { isFilled } from '../plan/row-sql.js';
 import { IS_UNCLEAR } from '../plan/snapshot-deletes.repository.js';
@@ -59,8 +60,8 @@ export class LaterStatements {
   async begin(tx: PoolClient, importId: string): Promise<void> {
     // Waits for batches of earlier imports, which don't know of this one, and lets none begin.
     await tx.query(
-      `SELECT FROM imports i WHERE i.opened_at < (SELECT opened_at FROM imports WHERE id = $1) AND (i.state IN ('staging', 'planned', 'running', 'paused') OR i.withdraws)
-       ORDER BY i.opened_at DESC FOR NO KEY UPDATE`,
+      `SELECT FROM imports o WHERE o.opened_at < (SELECT opened_at FROM imports WHERE id = $1) AND (${IS_OPEN} OR o.withdraws)
+       ORDER BY o.opened_at DESC FOR NO KEY UPDATE`,
       [importId],
     );
     const isEarlier = '(p.id IS NULL OR p.stated_at < (SELECT opened_at FROM imports WHERE id = $1))';

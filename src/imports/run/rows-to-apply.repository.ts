@@ -111,7 +111,7 @@ export class RowsToApply {
 
   /** Ends a row whose application threw, so that the others continue. A retry of the import applies it again. */
   async fail(importId: string, rowNo: number): Promise<void> {
-    const { code, hint } = rejection('start-failed');
+    const { code, hint } = rejection('apply-failed');
     await this.prisma.pool.query(
       `UPDATE import_rows r SET outcome = 'failed', phase = NULL, code = $3, hint = $4, settled_at = clock_timestamp()
        WHERE ${UNAPPLIED}`,

@@ -7,6 +7,9 @@ import { ClientData } from './client-data.js';
 /** The advisory lock that every open upload shares; any fixed number. */
 export const OPEN_UPLOAD_LOCK = 727_003;
 
+/** States of an import that may still create or change people. */
+export const OPEN_IMPORT_STATES = ['staging', 'needs-mapping', 'planned', 'running', 'paused'] as const;
+
 /** Ids that the EHR deleted and never named, because rows of an earlier upload may name them. */
 @Injectable()
 export class DeletedIds {
@@ -36,11 +39,10 @@ export class DeletedIds {
     });
   }
 
-  /** True while an upload is open, or an import is unfinished. An upload keeps its lock until its import is visible. */
+  /** True while an upload or an import is open. An upload keeps its lock until its import is visible. */
   private async mayBeNamed(tx: Tx): Promise<boolean> {
     const [lock] = await tx.$queryRaw<[{ isAlone: boolean }]>`
       SELECT pg_try_advisory_xact_lock(${OPEN_UPLOAD_LOCK}) AS "isAlone"`;
-    const unfinished = { state: { in: ['staging', 'needs-mapping', 'planned', 'running', 'paused'] } };
-    return !lock.isAlone || (await tx.import.count({ where: unfinished })) > 0;
+    return !lock.isAlone || (await tx.import.count({ where: { state: { in: [...OPEN_IMPORT_STATES] } } })) > 0;
   }
 }

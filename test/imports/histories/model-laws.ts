@@ -64,7 +64,7 @@ function saidBy(sent: Ended, key: Key, others: readonly Ended[]): Profile | null
   const [row] = counting;
   if (row) {
     const said = row.file === 0 ? null : stated(sent, row, key);
-    if (row.code === 'start-failed' || (isCancelled && !row.appliedAt)) return undefined;
+    if (row.code === 'apply-failed' || (isCancelled && !row.appliedAt)) return undefined;
     if (row.outcome !== 'skipped') return said;
     if (row.code === 'changed-since-read' || row.code === 'erased') {
       return others.some((other) => isSkippedAfter(other, sent, row, others)) ? undefined : said;
@@ -113,7 +113,7 @@ function isSkippedAfter(other: Ended, sent: Ended, row: StoredRow, all: readonly
   if (other.mode === 'snapshot' && all.some((one) => hasStartedSince(other, one, key))) return true;
   return rows.some(
     ({ code, outcome }) =>
-      code === 'start-failed' ||
+      code === 'apply-failed' ||
       code === 'provider-gone' ||
       code === 'provider-in-use' ||
       (row.planned === 'delete' && outcome === 'rejected'),
@@ -183,7 +183,7 @@ export async function checkEnd(world: World, history: History): Promise<void> {
   const keys = new Set<Key>([...known.map(({ key }) => key), ...history.said.map(({ key }) => key)]);
   for (const sent of imports) checkNamed(sent);
   for (const { id, rows } of imports) {
-    const failed = rows.filter(({ code }) => code === 'start-failed').map(({ file, line }) => `${id} ${file} ${line}`);
+    const failed = rows.filter(({ code }) => code === 'apply-failed').map(({ file, line }) => `${id} ${file} ${line}`);
     expect(failed.filter((row) => !history.damaged.has(row))).toEqual([]);
   }
   for (const sent of imports) checkRejected(sent, (provider) => statements(history, imports, provider));

@@ -94,9 +94,9 @@ export const HINTS = {
     'A call for this person may still create another platform user. Import the row again once the person is settled.',
   'provider-in-use': () => 'Clients still name this provider. Give them other providers, then delete it.',
   'provider-gone': () =>
-    'A provider of this client was deleted, or its import did not start, after this file was read. Import the provider if it is missing, then the client again.',
+    'A provider of this client was deleted, or its import was not applied, after this file was read. Import the provider if it is missing, then the client again.',
   'not-pushable': () => 'The change is stored here. The platform has no operation that changes a name or an email.',
-  'start-failed': () =>
+  'apply-failed': () =>
     'The row could not be applied because of a fault of the program: see the log of the worker. Then retry the import.',
   cancelled: () =>
     'The import was cancelled, or failed, before anything was sent for this row. The person is as it was before.',
