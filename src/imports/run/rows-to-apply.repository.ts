@@ -149,7 +149,7 @@ export class RowsToApply {
          ${ofPerson('p.stated_at > i.opened_at')} AS "isOutdated",
          ${ofPerson('p.platform_user_id')} AS "mappedUserId",
          ${ofPerson(`p.call_id IS NOT NULL OR p.unsettled_call IS NOT NULL AND p.state NOT IN ('needs-review', 'failed')`)} AS "isCallOpen",
-         r.planned = 'delete' AND EXISTS (SELECT FROM client_providers cp JOIN people c ON c.id = cp.client_id
+         r.kind = 'provider' AND r.planned = 'delete' AND EXISTS (SELECT FROM client_providers cp JOIN people c ON c.id = cp.client_id
            WHERE cp.provider_id = ${ofPerson('p.id')} AND c.wanted) AS "isNamed"
        FROM import_rows r JOIN imports i ON i.id = r.import_id WHERE ${UNAPPLIED} ORDER BY r.row_no`,
       [importId, rowNos],

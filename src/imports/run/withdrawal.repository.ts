@@ -24,15 +24,15 @@ const IS_WITHDRAWN_PROVIDER = `(p.new_by_import = $1 AND ${isUntouched('p')} AND
   SELECT FROM client_providers cp JOIN people c ON c.id = cp.client_id
   WHERE cp.provider_id = p.id AND c.profile IS NOT NULL AND NOT ${isWithdrawnClient('c')}))`;
 
-/** SQL condition: a later import that counts says that the person of row `r` of import $1 is gone, too. */
-const IS_CONFIRMED = `(r.kind, r.external_id) IN (
-  SELECT n.kind, n.external_id FROM imports i JOIN import_rows n ON n.import_id = i.id
-  WHERE i.opened_at > (SELECT opened_at FROM imports WHERE id = $1) AND ${IS_APPLIED} AND n.says = 'deleted'
-    AND (n.outcome NOT IN ('skipped', 'rejected') OR n.code = 'already-deleted'))`;
-
-/** SQL condition: row `r` is a deletion by import $1 that was not carried out, and that no later import confirms. */
+/**
+ * SQL condition: row `r` is a deletion by import $1 that was not carried out, and no later import that counts says that the
+ * person is gone, too. A scalar subquery, because the planner would read the rows of these imports for each row.
+ */
 const IS_REVOCABLE = `r.import_id = $1 AND r.replaced IS NOT NULL AND r.outcome IN ('pending', 'failed', 'needsReview')
-  AND NOT ${IS_CONFIRMED}`;
+  AND (SELECT true FROM import_rows n JOIN imports i ON i.id = n.import_id
+    WHERE n.says = 'deleted' AND n.external_id = r.external_id AND n.kind = r.kind
+      AND (n.outcome NOT IN ('skipped', 'rejected') OR n.code = 'already-deleted')
+      AND i.opened_at > (SELECT opened_at FROM imports WHERE id = $1) AND ${IS_APPLIED} LIMIT 1) IS NULL`;
 
 /** SQL condition: import `i` deletes person `p`, whose names are not erased yet. */
 const isUnsentDeletion = (p: string): string =>
@@ -137,23 +137,26 @@ export class WithdrawalRepository {
 
   /** Lets people stay whose deletion was not sent, as they were before: providers first, because clients name them. */
   private async withdrawDeletions(tx: PoolClient, importId: string, kind: string, isUnsent: string): Promise<boolean> {
-    const { rows: locked } = await tx.query<{ rowNo: number; id: string }>(
-      `SELECT r.row_no AS "rowNo", p.id FROM import_rows r JOIN imports i ON i.id = r.import_id JOIN people p ON p.id = r.person_id
-       WHERE ${IS_REVOCABLE} AND r.kind = $2 AND ${isUnsent} ORDER BY r.row_no LIMIT ${BATCH} FOR UPDATE OF p`,
+    // A scalar subquery, because the planner would read all clients for each row.
+    const isLeaving = `(SELECT ${isUnsent} FROM people p, imports i WHERE p.id = r.person_id AND i.id = $1)`;
+    const { rows: found } = await tx.query<{ rowNo: number; id: string }>(
+      `SELECT r.row_no AS "rowNo", r.person_id AS id FROM import_rows r
+       WHERE ${IS_REVOCABLE} AND r.kind = $2 AND ${isLeaving} ORDER BY r.row_no LIMIT ${BATCH}`,
       [importId, kind],
     );
-    if (locked.length === 0) return false;
-    const rowNos = locked.map(({ rowNo }) => rowNo);
+    if (found.length === 0) return false;
+    const locked = found.map(({ id }) => id);
+    await tx.query('SELECT FROM people WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE', [locked]);
     // No one deletes the providers that the clients rest on.
     await tx.query(
       `SELECT FROM client_providers cp JOIN people q ON q.id = cp.provider_id
        WHERE cp.client_id = ANY ($1::uuid[]) ORDER BY q.id FOR SHARE OF q`,
-      [locked.map(({ id }) => id)],
+      [locked],
     );
     const { rows: leaving } = await tx.query<{ rowNo: number; id: string }>(
-      `SELECT r.row_no AS "rowNo", p.id FROM imports i JOIN import_rows r ON r.import_id = i.id JOIN people p ON p.id = r.person_id
-       WHERE i.id = $1 AND r.row_no = ANY ($2::int[]) AND ${isUnsent}`,
-      [importId, rowNos],
+      `SELECT r.row_no AS "rowNo", r.person_id AS id FROM import_rows r
+       WHERE r.import_id = $1 AND r.row_no = ANY ($2::int[]) AND ${isLeaving}`,
+      [importId, found.map(({ rowNo }) => rowNo)],
     );
     const withdrawn = leaving.map(({ rowNo }) => rowNo);
     await tx.query(
