@@ -1,7 +1,10 @@
 import type { ImportFile } from '../../harness/service.js';
 import type { CancellationResponse } from '../../src/imports/api/import-view.js';
 import { type Cancellation, cancellationText } from '../../src/imports/model/cancellation.js';
+import { RowsToApply } from '../../src/imports/run/rows-to-apply.repository.js';
 import { WithdrawalRepository } from '../../src/imports/run/withdrawal.repository.js';
+import { UsersClient } from '../../src/platform/clients/users-client.js';
+import { PlatformError } from '../../src/platform/contract/platform-errors.js';
 import { clientLine, clientsCsv, many, providerLine, providersCsv } from '../support/bulk.js';
 import { useWorld } from '../world/use-world.js';
 import { importsIn } from './imports.js';
@@ -113,6 +116,15 @@ describe('a new person', () => {
     expect((await world.call('GET', '/v1/clients/c-1/disclosures')).status).toBe(200);
   });
 
+  test('is withdrawn if a call could not reach the platform', async () => {
+    const { id } = await prepared('', [providers('p-1')]);
+    const call = jest.spyOn(world.get(UsersClient), 'checkUser');
+    call.mockRejectedValueOnce(new PlatformError('unreachable', 'checkUser'));
+    await world.work.nextJob();
+    expect(call).toHaveBeenCalledTimes(1);
+    expect(await preview(id)).toEqual({ ...nothing, withdrawnPeople: 1 });
+  });
+
   test('stays if someone else has stated it since, and so does the provider that such a client names', async () => {
     const { id } = await prepared('', [providers('p-1', 'p-2'), clients(['c-1', 'c-2'], ['p-1'])]);
     await put('clients/c-1', cleo(['p-1']));
@@ -136,6 +148,21 @@ describe('a new person', () => {
     await cancelled(id);
     expect(await stateOf('clients', 'c-2')).toBe('synced');
   });
+});
+
+test('an import that is cancelled while its last outcome is stored lets the others go on', async () => {
+  const { id } = await prepared('', [providers('p-1')]);
+  const rowsToApply = world.get(RowsToApply);
+  await world.sql(
+    `UPDATE people SET state = 'synced', step = NULL, due_at = NULL, origin = 'created', platform_user_id = 'u-1'`,
+  );
+  const next = jest.spyOn(rowsToApply, 'next').mockImplementationOnce(async () => {
+    expect((await transition(id, 'cancel')).status).toBe(200);
+    return [];
+  });
+  await world.work.imports();
+  expect(next).toHaveBeenCalled();
+  expect([(await show(id)).state, (await imported('', [providers('p-2')])).counts.created]).toEqual(['cancelled', 1]);
 });
 
 describe('a later plan', () => {
@@ -287,21 +314,12 @@ describe('a deletion', () => {
     expect(await stateOf('clients', 'c-1')).toBe('synced');
   });
 
-  test.each([
-    ['later', 'earlier'],
-    ['earlier', 'later'],
-  ])('is withdrawn once both snapshots that leave the person out are cancelled, the %s one first', async (first) => {
+  test('is withdrawn if the later snapshot was cancelled before', async () => {
     const id = await deleting();
     await transition(id, 'pause');
-    const snapshot = await later('c-5', 'c-6');
-    const order = first === 'later' ? [snapshot.id, id] : [id, snapshot.id];
-    world.platform.hold({ operation: 'deleteUser' });
-    for (const one of order) {
-      expect((await transition(one, 'cancel')).status).toBe(200);
-      await world.work.imports();
-    }
-    world.platform.release();
-    await world.settle();
+    await cancelled((await later('c-5', 'c-6')).id);
+    expect(await preview(id)).toEqual({ ...nothing, withdrawnDeletions: 4 });
+    await cancelled(id);
     expect([await named('c-1'), (await show(id)).deletes]).toEqual([['synced', true, true], { skipped: 4 }]);
     expect(world.platform.arrivals('deleteUser')).toBe(0);
   });
@@ -329,6 +347,21 @@ describe('a deletion', () => {
     await transition(paused, 'resume');
     await world.settle();
     expect([await stateOf('clients', 'c-1'), world.platform.arrivals('setClientProviders')]).toEqual(['synced', 1]);
+  });
+
+  test('waits while its import is paused, although a client of another import names the provider', async () => {
+    await imported('', [providers('p-1', 'p-2')]);
+    const { id: other } = await planned('dryRun=true', [clients(['c-1'], ['p-1'])]);
+    const { id } = await planned('mode=snapshot', [providers('p-2')]);
+    await transition(id, 'apply', ['deletes']);
+    await world.work.imports();
+    await transition(id, 'pause');
+    await transition(other, 'apply');
+    await world.settle();
+    expect([await outcomes(other), world.platform.arrivals('deleteUser')]).toEqual([
+      [['c-1', 'skipped', 'provider-gone']],
+      0,
+    ]);
   });
 
   test('of a client is withdrawn without the provider that a later file leaves out', async () => {

@@ -5,7 +5,8 @@ const NO_ONE = { skipped: 0, withdrawnPeople: 0, withdrawnDeletions: 0, complete
 test('the text of a cancel counts what happens to whom', () => {
   expect(cancellationText({ ...NO_ONE, withdrawnDeletions: 130, completedDeletions: 50, staying: 1_200 })).toBe(
     '130 deletions were not sent and will be taken back: these people stay. ' +
-      '50 deletions were sent, or a later file says the same: these people do not come back. ' +
+      '50 deletions were sent, or a later import says the same: these people do not come back. ' +
+      'If a later import is wrong, cancel that one first. ' +
       '1,200 other people stay as the files say, and what is in progress for them is finished.',
   );
 });

@@ -22,7 +22,7 @@ export function cancellationText(effect: Cancellation): string {
     withdrawnDeletions > 0 &&
       `${counted(withdrawnDeletions, 'deletion was', 'deletions were')} not sent and will be taken back: these people stay.`,
     completedDeletions > 0 &&
-      `${counted(completedDeletions, 'deletion was', 'deletions were')} sent, or a later file says the same: these people do not come back.`,
+      `${counted(completedDeletions, 'deletion was', 'deletions were')} sent, or a later import says the same: these people do not come back. If a later import is wrong, cancel that one first.`,
     staying > 0 &&
       `${counted(staying, 'other person stays', 'other people stay')} as the files say, and what is in progress for them is finished.`,
   ];

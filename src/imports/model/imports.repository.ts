@@ -179,21 +179,13 @@ export class ImportsRepository {
     return this.lock(tx, id, IS_AT_WORK);
   }
 
-  /**
-   * Cancels an import. What it stated is withdrawn by the next steps, and so are deletions of imports that were cancelled
-   * before, and that it confirmed.
-   */
+  /** Cancels an import. What it stated is withdrawn by the next steps. */
   async cancel(tx: PoolClient, id: string): Promise<void> {
     await update(
       tx,
       id,
       `state = 'cancelled', withdraws = applied_at IS NOT NULL, finished_at = NULL, totals = NULL,
       failures = 0, due_at = NULL`,
-    );
-    await tx.query(
-      `UPDATE imports SET withdraws = true, due_at = NULL
-       WHERE state = 'cancelled' AND finished_at IS NULL AND applied_at IS NOT NULL AND id <> $1`,
-      [id],
     );
   }
 

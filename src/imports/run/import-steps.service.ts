@@ -149,6 +149,7 @@ export class ImportSteps {
     return this.database.transaction(async (tx) => {
       const record = await this.imports.lockAtWork(tx, id);
       if (!record) return true;
+      if (record.withdraws) return false; // it was cancelled meanwhile
       if (await this.outcomes.resolve(tx, id)) return false;
       await this.outcomes.forgetUnchanged(tx, id);
       if (record.state === 'cancelled') await this.records.delete(tx, id);

@@ -124,7 +124,7 @@ export class RowsToApply {
    * so that its clients don't wait for an import that is paused.
    */
   private async lockPeople(tx: PoolClient, { importId, rowNos }: Batch): Promise<void> {
-    const isElsewhere = 'import_id <> $1 AND due_at IS NOT NULL';
+    const isElsewhere = 'import_id <> $1 AND due_at IS NOT NULL AND wanted';
     const { rows } = await tx.query<{ id: string | null; isProvider: boolean }>(
       `SELECT ${ofPerson('p.id')} AS id, false AS "isProvider" FROM import_rows r WHERE ${IN_BATCH}
        UNION ALL

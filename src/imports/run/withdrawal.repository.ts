@@ -3,6 +3,7 @@ import type { PoolClient } from 'pg';
 import { PrismaService } from '../../database/prisma.service.js';
 import { DependentsRepository } from '../../people/store/dependents.repository.js';
 import { PeopleRepository } from '../../people/store/people.repository.js';
+import { MAY_HAVE_TOLD } from '../../platform/pauses/call-log.repository.js';
 import type { Cancellation } from '../model/cancellation.js';
 import { rejection } from '../parse/row/rejection.js';
 import { forget } from '../plan/row-sql.js';
@@ -14,7 +15,7 @@ const BATCH = 500;
 /** SQL condition: nothing was sent for person `p`, and it has neither a user nor a legal hold. */
 const isUntouched = (p: string): string =>
   `${p}.platform_user_id IS NULL AND ${p}.call_id IS NULL AND ${p}.unsettled_call IS NULL AND ${p}.held_at IS NULL
-    AND NOT EXISTS (SELECT FROM platform_calls WHERE person_id = ${p}.id)`;
+    AND NOT EXISTS (SELECT FROM platform_calls WHERE person_id = ${p}.id AND ${MAY_HAVE_TOLD})`;
 
 /** SQL condition: a cancel of import $1 withdraws person `p`, a new client. */
 const isWithdrawnClient = (p: string): string => `(${p}.new_by_import IS NOT DISTINCT FROM $1 AND ${isUntouched(p)})`;
@@ -59,12 +60,7 @@ export class WithdrawalRepository {
     private readonly dependents: DependentsRepository,
   ) {}
 
-  /**
-   * Withdraws the next people, or lets them stay. The deletions that a later import confirms stay, too, until that one is
-   * cancelled.
-   *
-   * @returns true if there may be more
-   */
+  /** Withdraws the next people, or lets them stay. @returns true if there may be more */
   async withdrawNext(tx: PoolClient, importId: string): Promise<boolean> {
     return (
       (await this.withdrawNew(tx, importId, 'client', isWithdrawnClient('p'))) ||
@@ -137,15 +133,13 @@ export class WithdrawalRepository {
 
   /** Lets people stay whose deletion was not sent, as they were before: providers first, because clients name them. */
   private async withdrawDeletions(tx: PoolClient, importId: string, kind: string, isUnsent: string): Promise<boolean> {
-    // A scalar subquery, because the planner would read all clients for each row.
-    const isLeaving = `(SELECT ${isUnsent} FROM people p, imports i WHERE p.id = r.person_id AND i.id = $1)`;
     const { rows: found } = await tx.query<{ rowNo: number; id: string }>(
       `SELECT r.row_no AS "rowNo", r.person_id AS id FROM import_rows r
-       WHERE ${IS_REVOCABLE} AND r.kind = $2 AND ${isLeaving} ORDER BY r.row_no LIMIT ${BATCH}`,
+       WHERE r.import_id = $1 AND r.replaced IS NOT NULL AND r.kind = $2 ORDER BY r.row_no LIMIT ${BATCH}`,
       [importId, kind],
     );
     if (found.length === 0) return false;
-    const locked = found.map(({ id }) => id);
+    const [rowNos, locked] = [found.map(({ rowNo }) => rowNo), found.map(({ id }) => id)];
     await tx.query('SELECT FROM people WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE', [locked]);
     // No one deletes the providers that the clients rest on.
     await tx.query(
@@ -153,10 +147,11 @@ export class WithdrawalRepository {
        WHERE cp.client_id = ANY ($1::uuid[]) ORDER BY q.id FOR SHARE OF q`,
       [locked],
     );
+    // A scalar subquery, because the planner would read all clients for each row.
     const { rows: leaving } = await tx.query<{ rowNo: number; id: string }>(
-      `SELECT r.row_no AS "rowNo", r.person_id AS id FROM import_rows r
-       WHERE r.import_id = $1 AND r.row_no = ANY ($2::int[]) AND ${isLeaving}`,
-      [importId, found.map(({ rowNo }) => rowNo)],
+      `SELECT r.row_no AS "rowNo", r.person_id AS id FROM import_rows r WHERE ${IS_REVOCABLE} AND r.row_no = ANY ($2::int[])
+         AND (SELECT ${isUnsent} FROM people p, imports i WHERE p.id = r.person_id AND i.id = $1)`,
+      [importId, rowNos],
     );
     const withdrawn = leaving.map(({ rowNo }) => rowNo);
     await tx.query(
@@ -177,7 +172,7 @@ export class WithdrawalRepository {
     await this.skip(tx, importId, 'r.row_no = ANY ($4::int[])', [withdrawn]);
     await tx.query('UPDATE import_rows SET replaced = NULL WHERE import_id = $1 AND row_no = ANY ($2::int[])', [
       importId,
-      withdrawn,
+      rowNos,
     ]);
     await this.people.decideAll(await this.prisma.in(tx), ids);
     return true;

@@ -8,6 +8,9 @@ export type LoggedCall = Omit<PlatformCall, 'id'>;
 /** SQL condition: a call left this process. */
 export const IS_SENT = "outcome NOT IN ('held', 'not-configured')";
 
+/** SQL condition: a call of the log may have told the platform something. */
+export const MAY_HAVE_TOLD = "outcome NOT IN ('held', 'not-configured', 'unreachable', 'unreadable')";
+
 /** The log of user-management calls: for a person's page, the metrics and `trace`. */
 @Injectable()
 export class CallLog {
