@@ -220,8 +220,8 @@ CREATE INDEX "import_rows_pending_idx" ON "import_rows"("import_id", "row_no") W
 CREATE INDEX "import_rows_rejected_idx" ON "import_rows"("import_id", "row_no") WHERE "outcome" = 'rejected';
 -- From a person to the rows that contain personal data of it, or were not applied. Unchanged rows do neither.
 CREATE INDEX "import_rows_external_id_idx" ON "import_rows"("external_id") WHERE "profile" IS NOT NULL OR "cells" IS NOT NULL;
--- From a person to the deletions that imports state.
-CREATE INDEX "import_rows_deletion_idx" ON "import_rows"("external_id") WHERE "says" = 'deleted';
+-- Whom an import states to be deleted.
+CREATE INDEX "import_rows_deletion_idx" ON "import_rows"("import_id", "external_id") WHERE "says" = 'deleted';
 CREATE INDEX "import_rows_email_fingerprint_idx" ON "import_rows"("email_fingerprint") WHERE "email_fingerprint" IS NOT NULL;
 
 CREATE TABLE "import_records" (
