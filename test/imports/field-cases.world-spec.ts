@@ -21,6 +21,8 @@ interface FieldCase {
   query?: string;
   /** External ids of providers that exist before the import. */
   known?: string[];
+  /** External ids of clients of the first of them that exist, too. */
+  knownClients?: string[];
   /** The fields that the import asks for, and the columns that are then chosen. */
   asks?: { fields: string[]; columns: Record<string, string> };
   /** The import waits for `apply`. */
@@ -197,6 +199,25 @@ const CASES: FieldCase[] = [
     },
   },
   {
+    rule: 'a chart that was merged in the EHR and is here must be merged here, too',
+    folder: 'merged-chart',
+    files: { 'input.json': 'fhir' },
+    known: ['P'],
+    knownClients: ['G-old'],
+    people: { 'G-new': 'Ann Sample [P]', 'G-old': 'rejected merge-needed' },
+    hints: { 'G-old': 'POST /v1/clients/G-old/merge {"into": "G-new"}' },
+    view: { needAttention: 1, reasons: [{ outcome: 'rejected', code: 'merge-needed', rows: 1 }] },
+  },
+  {
+    rule: 'a chart that was merged in the EHR and is not here needs nothing',
+    folder: 'merged-chart',
+    files: { 'input.json': 'fhir' },
+    known: ['P'],
+    people: { 'G-new': 'Ann Sample [P]', 'G-old': 'skipped merged-record' },
+    hints: { 'G-old': 'Nothing needs to be done' },
+    view: { needAttention: 0 },
+  },
+  {
     rule: 'two columns that could be the id are asked for',
     folder: 'mrn-and-id',
     files: { 'input.csv': 'clients' },
@@ -342,6 +363,10 @@ describe('an export', () => {
     for (const id of one.known ?? []) {
       const body = { email: `known-${id}@clinic.example.org`, firstName: 'Pat', lastName: 'Ng' };
       await world.call('PUT', `/v1/providers/${id}`, { body, wait: 60 });
+    }
+    for (const id of one.knownClients ?? []) {
+      const body = { firstName: 'Ann', lastName: 'Sample', providers: one.known };
+      await world.call('PUT', `/v1/clients/${id}`, { body, wait: 60 });
     }
     const files = filesOf(one);
     const { status, body } = await uploadFiles(one.query ?? '', files);

@@ -65,6 +65,8 @@ function Place({ row, view }: { row: Row; view: Import }) {
 }
 
 function CellInput({ row, name, view, corrections }: Omit<Shown, 'rows'> & { row: Row; name: Cell }) {
+  // A merge is no correction of the row.
+  if (row.code === 'merge-needed') return name === 'externalId' ? row.externalId : null;
   if (!row.cells)
     return name === 'externalId' ? 'The cells are no longer stored: correct this row in rejected.csv.' : null;
   if (name === 'providers' && kindOf(row, view) === 'provider') return null;

@@ -42,7 +42,7 @@ function add(file: ReadFile, event: ReadEvent): void {
   else if (event.type === 'record') file.records.push(event.record);
   else if (event.type === 'mention') file.mentions.push(...event.texts);
   else if (event.type === 'page') file.pages.push(event);
-  else file.facts.push(event);
+  else if (event.type !== 'merge') file.facts.push(event);
 }
 
 /**

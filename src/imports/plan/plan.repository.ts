@@ -3,6 +3,7 @@ import type { PoolClient } from 'pg';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { IS_ALONE } from '../model/open-imports.js';
 import { rejection } from '../parse/row/rejection.js';
+import { settleMergedCharts } from './merged-charts.js';
 import { RepeatedRows } from './repeated-rows.js';
 import { forget, isFilled, listAfter, namesOneOf, providersOf, rejectFormerIds } from './row-sql.js';
 import { SnapshotDeletes } from './snapshot-deletes.repository.js';
@@ -30,6 +31,7 @@ export class PlanRepository {
     await rejectFormerIds(tx, `r.import_id = $1 AND r.outcome IN ('pending', 'unchanged')`, [id]);
     await this.skipOutdated(tx, id);
     await this.repeated.unite(tx, id);
+    if (record.kind === 'fhir') await settleMergedCharts(tx, id);
     await this.completeProviders(tx, record);
     await this.checkLinks(tx, id);
     const compared = await this.compare(tx, id);

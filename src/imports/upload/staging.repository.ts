@@ -3,6 +3,8 @@ import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
 import { type Profile, ProfileSeal } from '../../people/rules/profile.js';
 import { Vault } from '../../vault/vault.js';
+import type { MergedChart } from '../model/merged-charts.js';
+import { IS_OWN_CHART } from '../model/named-rows.js';
 import { IS_ALONE } from '../model/open-imports.js';
 import { usableEmail } from '../parse/row/email-text.js';
 import type { ImportedPerson, ReadRow, RowCells } from '../parse/row/import-row.js';
@@ -95,6 +97,31 @@ export class StagingRepository {
        FROM ${table}
        WHERE r.import_id = $1 AND r.kind = 'client' AND r.external_id = n.external_id
          AND (r.profile IS NOT NULL OR r.cells IS NOT NULL)`,
+      [importId, ...values],
+    );
+  }
+
+  /**
+   * Gives merged charts of an import the hints that name their survivors. Adds a row for each chart that is a client of its
+   * own here and that only its survivor names, so that a snapshot does not delete it.
+   */
+  async storeMerges(tx: PoolClient, importId: string, charts: readonly MergedChart[]): Promise<void> {
+    if (charts.length === 0) return;
+    const records = charts.map(({ externalId, hint, file, line }) => [externalId, hint, file, line]);
+    const columns = { external_id: 'text', hint: 'text', file: 'int', line: 'int' };
+    const { table, values } = unnested(columns, 2, records);
+    await tx.query(
+      `UPDATE import_rows r SET hint = n.hint FROM ${table}
+       WHERE r.import_id = $1 AND r.says = 'merged' AND r.external_id = n.external_id`,
+      [importId, ...values],
+    );
+    await tx.query(
+      `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, says, hint)
+       SELECT $1, (SELECT max(row_no) FROM import_rows WHERE import_id = $1) + row_number() OVER (ORDER BY n.external_id),
+         n.file, n.line, 'client', n.external_id, 'merged', n.hint
+       FROM ${table}
+       WHERE ${IS_OWN_CHART('n')} AND NOT EXISTS (SELECT FROM import_rows r
+         WHERE r.import_id = $1 AND r.kind = 'client' AND r.external_id = n.external_id)`,
       [importId, ...values],
     );
   }

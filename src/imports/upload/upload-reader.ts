@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import { Problem } from '../../http/problem/problem.js';
 import { IMPORT_KINDS, type ImportFile, type ImportKind, type ImportRequest } from '../model/import.js';
 import type { ReadImport } from '../model/imports.repository.js';
+import { MergedCharts } from '../model/merged-charts.js';
 import { detectFile } from '../parse/detect-file.js';
 import { ProviderReferences, TooManyReferences } from '../parse/fhir/provider-references.js';
 import { readPeople, readStored } from '../parse/read-people.js';
@@ -24,6 +25,7 @@ export class UploadReader {
   private readonly writer: StagingWriter;
   private readonly stored: ReturnType<StoredRecords['writer']>;
   private readonly references: ProviderReferences;
+  private readonly merges = new MergedCharts(MAX_REFERENCES);
   private readonly pages = new Pages();
   private isDefaultChecked = false;
   private waits = false;
@@ -69,6 +71,7 @@ export class UploadReader {
       if (this.request.mode === 'snapshot') this.pages.check();
       const { tx, importId, references, staging, request } = this;
       lostProviders = await resolveReferences(tx, importId, references, staging, request.mode === 'upsert');
+      await staging.storeMerges(tx, importId, this.merges.resolve(references));
     }
     return this.result(this.files, lostProviders);
   }
@@ -136,6 +139,7 @@ export class UploadReader {
     if (type === 'record') this.stored.add(event.record);
     else if (type === 'mention') this.writer.mention(event.texts);
     else if (type === 'page') this.pages.add(file.name, event);
+    else if (type === 'merge') this.merges.add(event, ordinal);
     else if (type !== 'mapping' && file.kind === 'fhir') this.references.add(event);
   }
 

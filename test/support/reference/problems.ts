@@ -6,7 +6,10 @@ import { codes, table } from './table.js';
 
 /** Stands for the facts of a hint. */
 const VARIES = '…';
-const FACTS = { field: VARIES, expected: VARIES, limit: VARIES as never, found: VARIES as never };
+const FACTS = {
+  ...{ field: VARIES, expected: VARIES, limit: VARIES as never, found: VARIES as never },
+  ...{ externalId: 'C-1', survivor: 'C-2' },
+};
 
 const ofPerson = ({ hint, action, why }: Word) =>
   action === undefined ? hint : `${hint} Recommended: "${action}". ${why}`;

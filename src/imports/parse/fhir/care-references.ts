@@ -1,4 +1,4 @@
-import type { LinkReference, ReadOptions, ResourceReference } from '../row/import-row.js';
+import type { LinkReference, MergeReference, ReadOptions, ResourceReference } from '../row/import-row.js';
 import { dateIn, endIn, hasEnded, objectIn, objectsIn, textIn, tokenIn } from './fhir-values.js';
 import { identifierKeys, keysOf, logicalKey, REFERENCE_TYPES, type Referrer, typeOf, uriKey } from './reference-key.js';
 
@@ -54,6 +54,16 @@ export function encounterLinks(encounter: Referrer, { now, encounterSince }: Car
   return objectsIn(participant).flatMap(({ period: own, individual }, position) =>
     links(encounter, individual, { client, rank: 3, position }, [own, period]),
   );
+}
+
+/** The merges that a Patient states. Its other links, `refer` and `seealso`, leave both charts in use. */
+export function mergeReferences(externalId: string, patient: Referrer, line: number): MergeReference[] {
+  return objectsIn(patient.resource.link).flatMap(({ type: says, other }) => {
+    if (says !== 'replaced-by' && says !== 'replaces') return [];
+    const { reference, identifier } = objectIn(other);
+    const keys = [uriKey('client', tokenIn(reference) ?? '', patient.base), logicalKey('client', objectIn(identifier))];
+    return [{ type: 'merge', line, externalId, says, others: keys.filter((key) => key !== undefined) }];
+  });
 }
 
 function subjectOf({ resource, base }: Referrer): LinkReference['client'] | undefined {

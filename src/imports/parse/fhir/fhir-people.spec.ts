@@ -41,12 +41,13 @@ describe('a Practitioner or Patient', () => {
     expect(person(practitioner, ['urn:mrn', NPI])).toMatchObject({ externalId: '99' });
   });
 
-  it('that was merged into another record is rejected', () => {
+  it('that was merged into another chart stands for no one, even if it is inactive', () => {
     const link = [{ other: { reference: 'Patient/c2' }, type: 'replaced-by' }];
-    expect(rowsOf(readFhir([{ ...patient, link }]))).toMatchObject([
-      { is: 'rejected', code: 'merged-record', kind: 'client', externalId: 'c1' },
-    ]);
+    const merged = { is: 'merged', kind: 'client', externalId: 'c1' };
+    expect(rowsOf(readFhir([{ ...patient, link }]))).toMatchObject([merged]);
+    expect(rowsOf(readFhir([{ ...patient, link, active: false }]))).toMatchObject([merged]);
     expect(person({ ...patient, link: [{ type: 'replaces' }] })).toMatchObject({ externalId: 'c1' });
+    expect(person({ ...practitioner, link })).toMatchObject({ externalId: 'p1' });
   });
 
   it('that is rejected shows its texts', () => {

@@ -3,7 +3,7 @@ import type { ReadEvent, ReadOptions, ReadRow } from '../row/import-row.js';
 import { rejection } from '../row/rejection.js';
 import type { JsonRecord } from '../text/json-cutter.js';
 import { isJsonObject, type JsonObject, parseObject } from '../text/json-object.js';
-import { careTeamLinks, encounterLinks, ownLinks, roleReferences } from './care-references.js';
+import { careTeamLinks, encounterLinks, mergeReferences, ownLinks, roleReferences } from './care-references.js';
 import { objectIn, objectsIn, textIn, tokenIn } from './fhir-values.js';
 import { deletedRows, PERSON_KINDS, personRow, type RowSource, rejectedRow, versionOf } from './person-rows.js';
 import { keysOf, type Referrer, referrerOf } from './reference-key.js';
@@ -88,5 +88,7 @@ function* personEvents(
   // References may name rejected people, too, and providers who have gone.
   if (!externalId || (row.is === 'gone' && kind === 'client')) return;
   for (const key of keysOf(kind, referrer)) yield { type: 'alias', kind, key, externalId };
-  if (kind === 'client') yield* ownLinks(externalId, referrer);
+  if (kind !== 'client') return;
+  yield* mergeReferences(externalId, referrer, source.line);
+  if (row.is !== 'merged') yield* ownLinks(externalId, referrer);
 }

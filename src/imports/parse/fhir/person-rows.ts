@@ -53,7 +53,10 @@ export function personRow(kind: PersonKind, resource: JsonObject, source: RowSou
   const externalId = idSystems.length > 0 ? identifierOf(resource, idSystems, now) : textIn(resource.id);
   const { nameText, ...name } = nameOf(resource, now);
   const candidate: PersonCandidate = { kind, externalId, email: emailOf(resource, kind, now), ...name };
-  const fault = faultOf(resource, candidate, options);
+  const fault = faultOf(candidate, options);
+  // In R4, only a Patient has links.
+  const isMerged = kind === 'client' && objectsIn(resource.link).some(({ type }) => type === 'replaced-by');
+  if (!fault && isMerged) return { type: 'row', ...source, is: 'merged', kind, externalId: externalId ?? '' };
   const { active, deceasedBoolean, deceasedDateTime, meta } = resource;
   const isGone = active === false || deceasedBoolean === true || textIn(deceasedDateTime) !== undefined;
   if (!fault && isGone) return { type: 'row', ...source, is: 'gone', kind, externalId: externalId ?? '' };
@@ -66,11 +69,9 @@ export function personRow(kind: PersonKind, resource: JsonObject, source: RowSou
 }
 
 /** Why the resource cannot be imported, whether or not the person has gone. */
-function faultOf(resource: JsonObject, { externalId }: PersonCandidate, { idSystems = [] }: IdOptions) {
+function faultOf({ externalId }: PersonCandidate, { idSystems = [] }: IdOptions) {
   if (!externalId) return rejection(idSystems.length > 0 ? 'no-identifier' : 'no-id', { field: 'externalId' });
-  // Another record stands for the person.
-  const isReplaced = objectsIn(resource.link).some(({ type }) => type === 'replaced-by');
-  return isReplaced ? rejection('merged-record') : idFault(externalId);
+  return idFault(externalId);
 }
 
 /** The row of an entry that deletes a person. None if its external id is not known from the URL of the request. */

@@ -152,7 +152,8 @@ export class ProviderReferences {
     return earlierId === undefined ? { lost: 'unknown' } : { externalId: earlierId };
   }
 
-  private clientOf(key: string): string | undefined {
+  /** The external id of the client that a key names: in this import, otherwise from an earlier one. */
+  clientOf(key: string): string | undefined {
     const [externalId, another] = this.aliases.client.find(key);
     return another === undefined ? (externalId ?? this.earlierId('client', key)) : undefined;
   }

@@ -47,6 +47,8 @@ export type ReadRow = {
   | { is: 'gone'; kind: PersonKind; externalId: string }
   /** The EHR deleted this person, according to the source. */
   | { is: 'deleted'; kind: PersonKind; externalId: string }
+  /** Another chart stands for this one: never created, and left unchanged if it exists. */
+  | { is: 'merged'; kind: 'client'; externalId: string }
   | ({ is: 'rejected'; kind?: PersonKind; externalId?: string; cells: RowCells } & Rejection)
 );
 
@@ -128,6 +130,18 @@ export interface LinkReference {
   position: number;
 }
 
+/** A merge of two charts, as one of them states it (FHIR R4, Patient.link). */
+export interface MergeReference {
+  type: 'merge';
+  /** The line of the chart that states it. */
+  line: number;
+  externalId: string;
+  /** `replaced-by`: the other chart stands for this one; `replaces`: this one stands for the other. */
+  says: 'replaced-by' | 'replaces';
+  /** The keys of the other chart; empty if the link does not name a Patient. */
+  others: string[];
+}
+
 export type ReadEvent =
   /** CSV: the mapping, before the first row. @param line of the header */
   | { type: 'mapping'; line: number; header: string[]; mapping: FileMapping }
@@ -138,6 +152,7 @@ export type ReadEvent =
   | { type: 'mention'; texts: string[] }
   /** FHIR: the links of a Bundle that is one page of a search. */
   | { type: 'page'; self?: string; next?: string; previous?: string }
+  | MergeReference
   | ResourceReference;
 
 export type ImportFormat = 'csv' | 'ndjson' | 'fhir-ndjson' | 'fhir-json';

@@ -2,7 +2,7 @@ import type { PersonKind } from '../../../people/rules/person.js';
 import { PROVIDERS_MAX } from '../../../people/rules/person-field-rules.js';
 import type { CodeOf } from '../../../words/words.js';
 
-/** Facts that a hint may name in addition to the rule. None is copied from a cell. */
+/** Facts that a hint may name in addition to the rule. Except external ids, none is copied from a cell. */
 interface Detail {
   /** As the import spells it. */
   field: string;
@@ -22,6 +22,9 @@ interface Detail {
   hasSeparator?: boolean;
   /** `unknown-provider`: the row of this provider was rejected. */
   isProviderRejected?: boolean;
+  /** `merge-needed`: the external ids of the chart, and of the one that stands for it, if the link names it. */
+  externalId?: string;
+  survivor?: string;
 }
 
 export const HINTS = {
@@ -60,7 +63,14 @@ export const HINTS = {
   'unsplit-name': () =>
     'The name is only a text, so first and last name cannot be told apart. Fill in given and family (firstName and lastName).',
   'merged-record': () =>
-    'This record was merged into another one (Patient.link, replaced-by), which stands for the person. Nothing needs to be done.',
+    'In the EHR, this chart was merged into another one (Patient.link, replaced-by). Here, no client of its own has this id. Nothing needs to be done.',
+  'merge-needed': ({ externalId = '', survivor }) => {
+    const merge = `POST /v1/clients/${encodeURIComponent(externalId)}/merge`;
+    const isHere = 'Here it is still a client of its own, with its sessions and notes.';
+    return survivor === undefined
+      ? `In the EHR, this chart was merged into another one, whose id the file does not give. ${isHere} Look up that id in the EHR, then merge the two: ${merge} {"into": the id}.`
+      : `In the EHR, this chart was merged into ${survivor}. ${isHere} Merge the two once ${survivor} is here: ${merge} {"into": ${JSON.stringify(survivor)}}.`;
+  },
   'duplicate-id': ({ line }) =>
     line === undefined
       ? 'Duplicate ID: an earlier row of the import has it. Remove one of the two rows.'
