@@ -922,30 +922,13 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Merge a client into another one, which then shows all sessions
-         * @description Needs a key with the scope `people:write`.
+         * Merge a client into another one, which then shows all sessions; cannot be undone
+         * @description The other client keeps its name, email and providers. What was stated about the merged one is gone. Both users
+         *       on the platform stay until the other client is deleted, which deletes both.
+         *
+         *     Needs a key with the scope `people:write`.
          */
         post: operations["Identity.merge"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/clients/{externalId}/unmerge": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Undo a merge into this client while the other account exists
-         * @description Needs a key with the scope `people:write`.
-         */
-        post: operations["Identity.unmerge"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2149,7 +2132,7 @@ export interface components {
             /** @description Its position in the feed, for `after` */
             cursor: string;
             /** @enum {string} */
-            type: "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "person.unmerged" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.needs-review" | "session.notes-completed" | "session.notes-ready" | "session.processing-started" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "user.created";
+            type: "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.needs-review" | "session.notes-completed" | "session.notes-ready" | "session.processing-started" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "user.created";
             /** Format: date-time */
             at: string;
             /**
@@ -2198,7 +2181,7 @@ export interface components {
         };
         NewSubscriptionRequest: {
             /** @description Only events of these types. Defaults to all, including types of later versions */
-            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /**
              * @description Headers to send with each push, such as a gateway needs: at most 10. They are stored encrypted, and never shown
              * @example {
@@ -2239,7 +2222,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @description Null for all */
-            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /**
              * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
              *     or the database was restored; PATCH `after` to choose where to continue
@@ -2298,7 +2281,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @description Null for all */
-            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /**
              * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
              *     or the database was restored; PATCH `after` to choose where to continue
@@ -2374,7 +2357,7 @@ export interface components {
         ChangeSubscriptionRequest: {
             url?: string;
             /** @description Only events of these types; null for all */
-            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "person.unmerged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /** @description Replaces all headers that are sent with each push; null for none. Needed if `url` names another host, and there are any */
             headers?: {
                 [key: string]: string;
@@ -2706,6 +2689,8 @@ export interface components {
         };
         KnownResponse: {
             platformUserId: string | null;
+            /** @description Its other users on the platform, such as those of clients merged into it; they are deleted with the person */
+            otherPlatformUserIds: string[];
             /** @description A create that may have reached the platform, without an answer */
             unsettledCreate: components["schemas"]["UnsettledCreateResponse"] | null;
             /**
@@ -2764,12 +2749,6 @@ export interface components {
         MergeRequest: {
             /** @description The id of the surviving client */
             into: string;
-            /** @description Deletes the platform user of the merged client, unless the other client takes it over. Defaults to false */
-            deletePlatformUser?: boolean;
-        };
-        UnmergeRequest: {
-            /** @description The id of the client to restore */
-            externalId: string;
         };
         NoteTemplateResponse: {
             /** @description The platform's id */
@@ -3732,7 +3711,7 @@ export interface components {
              * @description Branch on it. docs/reference/problems.md has the status and the meaning of each
              * @enum {string}
              */
-            type: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:account-deleted" | "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:api-key-ended" | "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-platform-user-id" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:confirm-at-provider" | "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:cursor-gone" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:held-by-setting" | "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:job-id-needed" | "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:key-sign-in-off" | "urn:notebridge:problem:length-required" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:not-acceptable" | "urn:notebridge:problem:not-built" | "urn:notebridge:problem:not-configured" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-genuine" | "urn:notebridge:problem:not-kept" | "urn:notebridge:problem:not-next" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:not-waiting" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:plan-changed" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unclear" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:platform-user-id-needed" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:provider-not-found" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:same-client" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-id-needed" | "urn:notebridge:problem:session-requested" | "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:session-unsettled" | "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:step-up-required" | "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-rows" | "urn:notebridge:problem:too-many-streams" | "urn:notebridge:problem:too-many-subscriptions" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:transcript-removed" | "urn:notebridge:problem:unauthenticated" | "urn:notebridge:problem:unavailable" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-api-key" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-delivery" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unknown-job" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:unknown-platform-user" | "urn:notebridge:problem:unknown-processing-session" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unknown-row" | "urn:notebridge:problem:unknown-session" | "urn:notebridge:problem:unknown-subscription" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type" | "urn:notebridge:problem:upload-broken-off" | "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused" | "urn:notebridge:problem:upload-stalled" | "urn:notebridge:problem:url-not-allowed" | "urn:notebridge:problem:url-too-long" | "urn:notebridge:problem:validation" | "urn:notebridge:problem:wrong-key" | "urn:notebridge:problem:wrong-part" | "urn:notebridge:problem:wrong-state";
+            type: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:api-key-ended" | "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-platform-user-id" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:confirm-at-provider" | "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:cursor-gone" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:held-by-setting" | "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:job-id-needed" | "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:key-sign-in-off" | "urn:notebridge:problem:length-required" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:not-acceptable" | "urn:notebridge:problem:not-built" | "urn:notebridge:problem:not-configured" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-genuine" | "urn:notebridge:problem:not-kept" | "urn:notebridge:problem:not-next" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:not-waiting" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:plan-changed" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unclear" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:platform-user-id-needed" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:provider-not-found" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:same-client" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-id-needed" | "urn:notebridge:problem:session-requested" | "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:session-unsettled" | "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:step-up-required" | "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-rows" | "urn:notebridge:problem:too-many-streams" | "urn:notebridge:problem:too-many-subscriptions" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:transcript-removed" | "urn:notebridge:problem:unauthenticated" | "urn:notebridge:problem:unavailable" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-api-key" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-delivery" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unknown-job" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:unknown-platform-user" | "urn:notebridge:problem:unknown-processing-session" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unknown-row" | "urn:notebridge:problem:unknown-session" | "urn:notebridge:problem:unknown-subscription" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type" | "urn:notebridge:problem:upload-broken-off" | "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused" | "urn:notebridge:problem:upload-stalled" | "urn:notebridge:problem:url-not-allowed" | "urn:notebridge:problem:url-too-long" | "urn:notebridge:problem:validation" | "urn:notebridge:problem:wrong-key" | "urn:notebridge:problem:wrong-part" | "urn:notebridge:problem:wrong-state";
             title: string;
             status: number;
             /** @description One sentence to show */
@@ -5450,40 +5429,6 @@ export interface operations {
         };
         responses: {
             /** @description The other client; merged, now or before */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PersonResponse"];
-                };
-            };
-            default: components["responses"]["problem"];
-        };
-    };
-    "Identity.unmerge": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
-                Prefer?: string;
-                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit log */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path: {
-                externalId: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["UnmergeRequest"];
-            };
-        };
-        responses: {
-            /** @description The restored client */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -37,7 +37,6 @@ const RARE = [
 /** Partial indexes that contain only pending work. */
 const SMALL = [
   'import_rows_applied_idx',
-  'people_merged_into_idx', // of merged clients
   'people_new_by_import_idx',
   'platform_users_external_user_id_idx', // of users without a mapped person
   'people_import_id_step_due_at_idx',

@@ -30,7 +30,7 @@ export class ClientExport implements OnModuleInit {
       },
       {
         ...{ section: 'calls', item: 'call', tables: { platform_calls: {} } },
-        read: async ({ people }) => this.calls(people),
+        read: async ({ id }) => this.calls(id),
       },
       {
         ...{ section: 'deliveries', item: 'delivery' },
@@ -67,7 +67,7 @@ export class ClientExport implements OnModuleInit {
     for await (const item of items) yield this.visibility.ofModel(model, caller, item);
   }
 
-  /** The platform users that an event named as one of these clients, but that are not linked to it. */
+  /** The platform users that an event named as this client, but that are not linked to it. */
   private unlinkedUsers(externalIds: string[]): AsyncGenerator<object> {
     return paged('', async (after) => {
       const rows = await this.prisma.platformUser.findMany({
@@ -78,11 +78,11 @@ export class ClientExport implements OnModuleInit {
     });
   }
 
-  /** The calls to the platform about these people. */
-  private calls(people: string[]): AsyncGenerator<object> {
+  /** The calls to the platform about a person. */
+  private calls(person: string | null): AsyncGenerator<object> {
     return paged(0n, async (after) => {
       const rows = await this.prisma.platformCall.findMany({
-        where: { personId: { in: people }, id: { gt: after } },
+        where: { personId: { in: person === null ? [] : [person] }, id: { gt: after } },
         ...{ orderBy: { id: 'asc' }, take: PAGE },
       });
       return rows.map(({ personId: _, ...call }) => call);

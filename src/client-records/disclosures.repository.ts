@@ -2,13 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { SYSTEM } from '../audit/audit-record.js';
 import { PrismaService } from '../database/prisma.service.js';
 import { Prisma } from '../generated/prisma/client.js';
-import { type Family, FormerIdsRepository, familyOf } from '../people/store/former-ids.repository.js';
+import { FormerIdsRepository, type Identity, identityOf } from '../people/store/former-ids.repository.js';
 import { usersOf } from '../people/store/person-users.js';
 import { NOT_SENT, sendingOf } from '../platform/send/sent-data.js';
 import type { DisclosureResponse } from './client-records.dto.js';
 
-/** A client, with the clients merged into it, and their current and former ids and platform users. */
-interface DisclosedClient extends Family {
+/** A client, with its current and former ids and platform users. */
+interface DisclosedClient extends Identity {
   users: string[];
 }
 
@@ -44,9 +44,9 @@ export class DisclosuresRepository {
   async find(externalId: string): Promise<DisclosedClient | undefined> {
     const { pool } = this.prisma;
     await this.formerIds.refuse('client', [externalId]);
-    const family = await familyOf(pool, 'client', externalId);
-    if (family.people.length === 0) return undefined;
-    return { ...family, users: await usersOf(pool, { kind: 'client', externalId }) };
+    const client = await identityOf(pool, 'client', externalId);
+    if (client.id === null) return undefined;
+    return { ...client, users: await usersOf(pool, { kind: 'client', externalId }) };
   }
 
   /**

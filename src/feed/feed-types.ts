@@ -8,8 +8,7 @@ export const FEED_TYPES = {
   'person.deleted': "The provider or client is deleted here, and the platform's user with it.",
   'person.renamed': 'The provider or client was renamed; `formerExternalId` is the old id.',
   'person.merged':
-    'Another client (`formerExternalId`) was merged into this one; `platformUser` says what happens to its platform user: none, taken-over, kept or deleted.',
-  'person.unmerged': 'The merge into another client (`survivorExternalId`) was undone.',
+    'Another client (`formerExternalId`) was merged into this one, which has its sessions from then on. This cannot be undone.',
   'user.created': 'The platform created a user; the subject is its person, or `people/unknown-to-ehr`.',
   'session.created': 'A session exists, from a request or from the recorder. Link it to your appointment.',
   'session.processing-started': 'The platform is processing the session.',

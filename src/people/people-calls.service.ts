@@ -68,7 +68,8 @@ export class PeopleCalls {
     { row, call }: TakenCall,
     { email, firstName, lastName }: Profile,
   ): Promise<Pick<CallResult, 'said' | 'inviteUrl'>> {
-    const { externalId: partnerUserId, platformUserId } = row;
+    const { externalId: partnerUserId } = row;
+    const { platformUserId } = row.person;
     const { operation, providerUserIds = [] }: SentCall = call;
     switch (operation) {
       case 'checkUser': {

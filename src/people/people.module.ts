@@ -20,7 +20,6 @@ import { DeletedIds } from './store/deleted-ids.repository.js';
 import { DependentsRepository } from './store/dependents.repository.js';
 import { DuePeopleRepository } from './store/due-people.repository.js';
 import { FormerIdsRepository } from './store/former-ids.repository.js';
-import { MergedClientsRepository } from './store/merged-clients.repository.js';
 import { PeopleRepository } from './store/people.repository.js';
 import { PlatformUsersRepository } from './store/platform-users.repository.js';
 import { ResolvedPartiesRepository } from './store/resolved-parties.js';
@@ -47,14 +46,7 @@ const shared = [
 @Module({
   imports: [PlatformModule],
   controllers: [ProvidersController, ClientsController, PeopleController, PeopleCsvController, IdentityController],
-  providers: [
-    ...shared,
-    IdentityService,
-    MergedClientsRepository,
-    PeopleMonitoring,
-    PeopleSelection,
-    UserCreatedHandler,
-  ],
+  providers: [...shared, IdentityService, PeopleMonitoring, PeopleSelection, UserCreatedHandler],
   exports: shared,
 })
 export class PeopleModule {}

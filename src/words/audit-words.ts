@@ -56,7 +56,6 @@ const REQUESTS: Record<string, Sentence> = {
   'POST /v1/clients/:externalId/resolve': ['resolved', 'resolve', 'a client'],
   'POST /v1/clients/:externalId/rename': ['changed', 'change', 'the id of a client'],
   'POST /v1/clients/:externalId/merge': ['merged', 'merge', 'two clients'],
-  'POST /v1/clients/:externalId/unmerge': ['undid', 'undo', 'the merge of two clients'],
   'GET /v1/clients/:externalId/export': ['exported', 'export', 'everything about a client'],
   'GET /v1/clients/:externalId/disclosures': viewed('the disclosures of a client'),
   'PUT /v1/clients/:externalId/legal-hold': ['set', 'set', 'a legal hold'],

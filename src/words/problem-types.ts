@@ -4,7 +4,6 @@
  */
 export const PROBLEM_TYPES = {
   abandoned: [400, 'An operator abandoned this request or job.'],
-  'account-deleted': [409, 'The client or its platform user was deleted, so the merge cannot be undone.'],
   'already-rotated': [409, 'The key already has a successor.'],
   'ambiguous-row': [422, 'Several rejected rows match.'],
   'api-key-ended': [409, 'The key was revoked, has expired or was changed in the database.'],

@@ -105,7 +105,6 @@ function rowsFor(ids: Awaited<ReturnType<typeof createEach>>): Row[] {
     ['POST /v1/clients/c-x/resolve', 'nothing-to-resolve', { client: ['c-x'] }, create],
     ['POST /v1/clients/c-x/rename', 'ok', { client: ['c-new', 'c-x'] }, { body: { externalId: 'c-new' } }],
     ['POST /v1/clients/c-new/merge', 'ok', { client: [C, 'c-new'] }, { body: { into: C } }],
-    [`POST /v1/clients/${C}/unmerge`, 'ok', { client: [C, 'c-new'] }, { body: { externalId: 'c-new' } }],
     ['DELETE /v1/clients/c-2', 'ok', { client: ['c-2'] }],
     ['GET /v1/people.csv', 'ok', { provider: MANY, client: MANY }],
     ['GET /v1/people/stuck', 'ok', {}],

@@ -30,7 +30,6 @@ const TABLE: Record<
     PUT /v1/clients/{externalId}/providers
     POST /v1/clients/{externalId}/rename
     POST /v1/clients/{externalId}/merge
-    POST /v1/clients/{externalId}/unmerge
     POST /v1/clients/{externalId}/resolve
     POST /v1/people/resolve
   `,

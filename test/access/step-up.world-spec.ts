@@ -17,7 +17,7 @@ const TABLE: [operation: string, body?: object, harmless?: object][] = [
   ['DELETE /v1/providers/P-1'],
   ['POST /v1/clients/C-1/resolve', { action: 'delete' }, { action: 'retry' }],
   ['POST /v1/providers/P-1/resolve', { action: 'delete' }, { action: 'retry' }],
-  ['POST /v1/clients/C-1/merge', { into: 'C-2', deletePlatformUser: true }, { into: 'C-2' }],
+  ['POST /v1/clients/C-1/merge', { into: 'C-2' }],
   ['POST /v1/subscriptions', { url: 'http://127.0.0.1:9/hook' }],
   [`PATCH /v1/subscriptions/${ID}`, { after: '0' }, { paused: true }],
   [`PATCH /v1/subscriptions/${ID}`, { headers: null }, { paused: true }],

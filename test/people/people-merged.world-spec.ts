@@ -7,9 +7,9 @@ import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
 
 const world = useWorld();
-const { put, get, begin, beginRemoval, remove, settled, verdict, verdictOf, resolve } = peopleOf(world);
-const { rename, merge, unmerge, moved, redirect, newSession, sessionsOf, events, audited } = identitiesIn(world);
-const { imported, planned, ended, outcomes } = importsIn(world);
+const { put, get, begin, remove, settled, verdict, verdictOf, resolve } = peopleOf(world);
+const { rename, merge, moved, redirect, newSession, sessionsOf, events, audited } = identitiesIn(world);
+const { start, imported, planned, ended, outcomes } = importsIn(world);
 
 const hasUser = (userId: string | null) => world.platform.simulator.state.users.find(userId ?? '') !== undefined;
 /** Creates a client through a create whose answer is lost, so that it has no user that is known. */
@@ -73,49 +73,56 @@ describe('a merge', () => {
     await merge('clients/a', 'b');
     expect((await merge('clients/a', 'b')).status).toBe(200);
     expect(await events('person.merged')).toMatchObject([
-      { subject: 'clients/b', data: { formerExternalId: 'a', platformUser: 'kept' } },
+      { subject: 'clients/b', data: { externalId: 'b', formerExternalId: 'a' } },
     ]);
     expect(await audited('b')).toEqual(expect.arrayContaining(['POST /v1/clients/:externalId/merge']));
     expect((await audited('b')).filter((action) => action === 'PUT /v1/clients/:externalId')).toHaveLength(2);
   });
 
-  test('deletes the other user on request', async () => {
-    const a = await put('clients/a');
-    await put('clients/b');
-    const session = await newSession('a');
-    await merge('clients/a', 'b', { deletePlatformUser: true });
-    await world.settle();
-    expect(hasUser(a.platformUserId)).toBe(false);
-    expect(await sessionsOf('b')).toEqual([[session, ['b']]]);
-    expect(await moved('POST', 'clients/b/unmerge', { externalId: 'a' })).toEqual([
-      ...[409, 'account-deleted', undefined, '/externalId'],
-    ]);
-  });
-
-  test('deletes the kept user later if it is repeated with the request', async () => {
-    const a = await put('clients/a');
-    await put('clients/b');
-    await merge('clients/a', 'b');
-    await merge('clients/a', 'b', { deletePlatformUser: true });
-    await world.settle();
-    expect(hasUser(a.platformUserId)).toBe(false);
-  });
-
-  test('gives the user and its email claim to a survivor without one, without a call', async () => {
+  test('gives its user to a survivor without one, and frees the email', async () => {
     const email = 'noor@example.org';
     const a = await put('clients/a', { email });
     expect(verdictOf(await put('clients/b', { email, firstName: 'Noor' }))).toEqual(['needs-review', 'email-taken']);
-    const calls = world.platform.arrivals();
+    const creates = world.platform.arrivals('createClient');
     await merge('clients/a', 'b');
     const b = await settled('clients/b');
     expect(b).toMatchObject({ firstName: 'Noor', platformUserId: a.platformUserId, sync: { state: 'synced' } });
-    expect(world.platform.arrivals()).toBe(calls);
-    expect(verdictOf(await put('clients/c', { email }))).toEqual(['needs-review', 'email-taken']);
+    expect(b.sync.notPushable).toContain('firstName');
+    expect(world.platform.arrivals('createClient')).toBe(creates);
+    expect(world.platform.usersOf('a')).toHaveLength(1);
   });
 
-  test('is refused while a create of the merged client is in flight', async () => {
+  test('wakes who waits for the email of the merged client', async () => {
+    const email = 'noor@example.org';
+    world.platform.injectFault({ operation: 'createClient', kind: 'status', status: 400 });
+    await put('clients/a', { email });
     await put('clients/b');
-    await begin('clients/a');
+    expect(verdictOf(await put('clients/c', { email }))).toEqual(['needs-review', 'email-taken']);
+    await merge('clients/a', 'b');
+    expect(verdictOf(await settled('clients/c'))).toEqual(['synced', null]);
+  });
+
+  test('sends the list again that an unanswered one of the merged client may have replaced', async () => {
+    const a = await put('clients/a');
+    await unmirrored('clients/b');
+    await put('providers/second');
+    await begin('clients/a', { providers: ['second', 'home'] });
+    const held = await world.untilHeld({ operation: 'setClientProviders' });
+    await merge('clients/a', 'b');
+    await world.settle();
+    await held.answer();
+    await world.advance('3 min');
+    await world.settle();
+    const home = (await get('providers/home')).platformUserId;
+    expect(world.platform.simulator.state.users.find(a.platformUserId ?? '')?.providerUserIds).toEqual([home]);
+  });
+
+  test.each([
+    ['merged', 'clients/a'],
+    ['surviving', 'clients/b'],
+  ])('is refused while a create of the %s client is in flight', async (_which, path) => {
+    await put(path === 'clients/a' ? 'clients/b' : 'clients/a');
+    await begin(path);
     const held = await world.untilHeld({ operation: 'createClient' });
     expect((await moved('POST', 'clients/a/merge', { into: 'b' })).slice(0, 2)).toEqual([409, 'call-under-way']);
     await held.answer();
@@ -123,13 +130,13 @@ describe('a merge', () => {
     expect((await merge('clients/a', 'b')).status).toBe(200);
   });
 
-  test('is refused while a session of the merged client is requested', async () => {
+  test.each(['a', 'b'])('is refused while a session of client %s is requested', async (client) => {
     await put('clients/a');
     await put('clients/b');
     const input = { text: { text: 'x' } };
     await world.call('POST', '/v1/sessions', {
       headers: { prefer: 'wait=0' },
-      body: { provider: 'home', client: 'a', noteTemplateIds: [SOAP], input },
+      body: { provider: 'home', client, noteTemplateIds: [SOAP], input },
     });
     expect((await moved('POST', 'clients/a/merge', { into: 'b' })).slice(0, 2)).toEqual([409, 'session-requested']);
     await world.settle();
@@ -166,30 +173,26 @@ describe('a merge', () => {
     expect(await redirect('clients/a')).toEqual([301, '/v1/clients/b']);
   });
 
-  test('ignores the late answer to a list of the merged client', async () => {
-    const a = await put('clients/a');
+  test('ignores the late answer to a check of the merged client', async () => {
     await put('clients/b');
-    await put('providers/second');
-    await begin('clients/a', { providers: ['second', 'home'] });
-    const held = await world.untilHeld({ operation: 'setClientProviders' });
+    await begin('clients/a', { email: 'noor@example.org' });
+    const held = await world.untilHeld({ operation: 'checkUser' });
     await merge('clients/a', 'b');
     await held.answer();
+    await world.advance('3 min');
     await world.settle();
-    expect([hasUser(a.platformUserId), await redirect('clients/a')]).toEqual([true, [301, '/v1/clients/b']]);
-    await unmerge('clients/b', 'a');
-    expect(await settled('clients/a')).toMatchObject({ platformUserId: a.platformUserId, sync: { state: 'synced' } });
+    expect([world.platform.usersOf('a'), await redirect('clients/a')]).toEqual([[], [301, '/v1/clients/b']]);
   });
 
-  test('can be merged again: everyone is under the last survivor, and an undo includes its merges', async () => {
+  test('can be merged again: all ids and sessions belong to the last survivor', async () => {
     for (const id of ['a', 'b', 'c']) await put(`clients/${id}`);
     const session = await newSession('a');
-    await merge('clients/a', 'b');
+    await rename('clients/a', 'a-2');
+    await merge('clients/a-2', 'b');
     await merge('clients/b', 'c');
-    expect(await redirect('clients/a')).toEqual([301, '/v1/clients/c']);
+    for (const id of ['a', 'a-2', 'b']) expect(await redirect(`clients/${id}`)).toEqual([301, '/v1/clients/c']);
     expect(await sessionsOf('c')).toEqual([[session, ['c']]]);
-    await unmerge('clients/c', 'b');
-    expect(await redirect('clients/a')).toEqual([301, '/v1/clients/b']);
-    expect([await sessionsOf('b'), await sessionsOf('c')]).toEqual([[[session, ['b']]], []]);
+    expect((await moved('POST', 'clients/c/rename', { externalId: 'a' })).slice(0, 2)).toEqual([409, 'id-taken']);
   });
 });
 
@@ -207,36 +210,54 @@ describe('USER_CREATED with a merged id', () => {
     expect((await get('clients/b')).platformUserId).toBe(userId);
   });
 
-  test('leaves a kept user with the merged client', async () => {
-    const a = await put('clients/a');
-    await unmirrored('clients/b');
-    await begin('clients/b');
-    await world.settle();
+  test('adds the user to the one that the survivor has', async () => {
+    const [a, b] = [await put('clients/a'), await put('clients/b')];
     await merge('clients/a', 'b');
     const payload = { userId: a.platformUserId ?? '', externalUserId: 'a', role: 'Client' as const };
     world.platform.simulator.state.deliveries.send({ eventType: 'USER_CREATED', payload });
     await world.settle();
-    expect((await get('clients/b')).platformUserId).not.toBe(a.platformUserId);
+    expect((await get('clients/b')).platformUserId).toBe(b.platformUserId);
     const { body } = await world.call<{ items: object[] }>('GET', '/v1/people/unknown-to-ehr');
     expect(body.items).toEqual([]);
   });
 });
 
 describe('the deletion of a survivor', () => {
-  test('deletes the kept users, too, and erases every name', async () => {
-    const a = await put('clients/a', { firstName: 'Secretname' });
-    const b = await put('clients/b');
+  test('deletes every user, one call after the other, and erases every name', async () => {
+    const email = 'noor@example.org';
+    const users = [await put('clients/a', { firstName: 'Secretname', email }), await put('clients/b')];
+    users.push(await put('clients/c'));
     await merge('clients/a', 'b');
+    await merge('clients/b', 'c');
+    await remove('clients/c');
+    expect(users.map(({ platformUserId }) => hasUser(platformUserId))).toEqual([false, false, false]);
+    expect(world.platform.arrivals('deleteUser')).toBe(3);
+    expect(await verdict('clients/c')).toEqual(['deleted', null]);
+    expect((await events('person.deleted')).map(({ subject }) => subject)).toEqual(['clients/c']);
+    expect(verdictOf(await put('clients/new', { email }))).toEqual(['synced', null]);
+  });
+
+  test('goes on with the others if one of them is gone already', async () => {
+    const [a, b] = [await put('clients/a'), await put('clients/b')];
+    await merge('clients/a', 'b');
+    world.platform.simulator.state.users.remove(world.platform.usersOf('b')[0] as never);
     await remove('clients/b');
     expect([hasUser(a.platformUserId), hasUser(b.platformUserId)]).toEqual([false, false]);
     expect(await verdict('clients/b')).toEqual(['deleted', null]);
-    const hashes = await world.sql('SELECT DISTINCT profile_hash, email_fingerprint FROM people WHERE kind = $1', [
-      'client',
-    ]);
-    expect(hashes).toHaveLength(1);
   });
 
-  test('by a snapshot deletes the kept users, too', async () => {
+  test('that is taken back goes on with the user that is left', async () => {
+    const [a] = [await put('clients/a'), await put('clients/b')];
+    await merge('clients/a', 'b');
+    await world.call('DELETE', '/v1/clients/b');
+    const held = await world.untilHeld({ operation: 'deleteUser' });
+    await begin('clients/b');
+    await held.answer();
+    expect((await settled('clients/b')).platformUserId).toBe(a.platformUserId);
+    expect(world.platform.arrivals('deleteUser')).toBe(1);
+  });
+
+  test('by a snapshot deletes every user, too', async () => {
     await imported('kind=clients', [clientsCsv(['a', 'b', 'c'].map((id) => clientLine(id, ['home'])))]);
     const a = await get('clients/a');
     await merge('clients/a', 'b');
@@ -246,62 +267,38 @@ describe('the deletion of a survivor', () => {
     expect(hasUser(a.platformUserId)).toBe(false);
   });
 
-  test('leaves a kept user that was found only by its email to an operator', async () => {
-    const email = 'noor@example.org';
-    const { userId } = world.platform.simulator.state.users.add({
-      ...{ role: 'Client', firstName: 'M', lastName: 'M', providerUserIds: [], email },
-    });
-    expect((await put('clients/a', { email })).platformUserId).toBe(userId);
-    await put('clients/b');
-    await merge('clients/a', 'b');
-    await beginRemoval('clients/b');
-    await world.settle();
-    expect(hasUser(userId)).toBe(true);
-    const { body } = await world.call<{ items: { externalId: string }[] }>('GET', '/v1/clients?state=needs-review');
-    expect(body.items.map(({ externalId }) => externalId)).toEqual(['a']);
-    expect((await resolve('clients/a', { action: 'delete' })).status).toBe(200);
-    await world.settle();
-    expect(hasUser(userId)).toBe(false);
-  });
+  test.each([
+    ['delete', false],
+    ['ignore', true],
+  ])(
+    'stops at a user that was found only by its email, which it names, until an operator says %s',
+    async (action, stays) => {
+      const email = 'noor@example.org';
+      const { userId } = world.platform.simulator.state.users.add({
+        ...{ role: 'Client', firstName: 'M', lastName: 'M', providerUserIds: [], email },
+      });
+      expect((await put('clients/a', { email })).platformUserId).toBe(userId);
+      const b = await put('clients/b');
+      await merge('clients/a', 'b');
+      await remove('clients/b');
+      expect([hasUser(userId), hasUser(b.platformUserId)]).toEqual([true, false]);
+      const stopped = await get('clients/b');
+      expect([...verdictOf(stopped), stopped.platformUserId]).toEqual(['needs-review', 'delete-linked', userId]);
+      expect((await resolve('clients/b', { action })).status).toBe(200);
+      expect(verdictOf(await settled('clients/b'))).toEqual(['deleted', null]);
+      expect(hasUser(userId)).toBe(stays);
+    },
+  );
 });
 
-describe('an undone merge', () => {
-  test('restores the client with its user, its data and its sessions', async () => {
-    const a = await put('clients/a', { email: 'noor@example.org' });
-    await put('clients/b');
-    const session = await newSession('a');
-    await merge('clients/a', 'b');
-    const undone = await unmerge('clients/b', 'a');
-    expect(undone.body).toMatchObject({ externalId: 'a', email: 'noor@example.org', platformUserId: a.platformUserId });
-    expect(await settled('clients/a')).toMatchObject({ sync: { state: 'synced' }, providers: ['home'] });
-    expect([await sessionsOf('a'), await sessionsOf('b')]).toEqual([[[session, ['a']]], []]);
-    expect((await unmerge('clients/b', 'a')).status).toBe(200);
-    expect(await events('person.unmerged')).toMatchObject([
-      { subject: 'clients/a', data: { survivorExternalId: 'b' } },
-    ]);
-    await put('clients/a', { firstName: 'Again' });
-    expect(verdictOf(await get('clients/a'))).toEqual(['synced', null]);
-  });
-
-  test('gives back a user that was taken over, with its email claim', async () => {
-    const email = 'noor@example.org';
-    const a = await put('clients/a', { email });
-    await put('clients/b', { email });
-    await merge('clients/a', 'b');
-    await unmerge('clients/b', 'a');
-    expect(await settled('clients/a')).toMatchObject({ platformUserId: a.platformUserId, sync: { state: 'synced' } });
-    expect(verdictOf(await settled('clients/b'))).toEqual(['needs-review', 'email-taken']);
-  });
-
-  test('keeps the ids that the client had before', async () => {
-    await put('clients/a');
-    await put('clients/b');
-    await rename('clients/a', 'a-2');
-    await merge('clients/a-2', 'b');
-    expect(await redirect('clients/a')).toEqual([301, '/v1/clients/b']);
-    await unmerge('clients/b', 'a-2');
-    expect(await redirect('clients/a')).toEqual([301, '/v1/clients/a-2']);
-  });
+test('an import that stated the merged client ends', async () => {
+  await put('clients/b');
+  const id = await start('kind=clients', [clientsCsv([clientLine('a', ['home'])])]);
+  await world.work.imports();
+  expect((await merge('clients/a', 'b')).status).toBe(200);
+  await world.settle();
+  expect(await outcomes(id)).toEqual([['a', 'skipped', 'changed-since-read']]);
+  expect((await world.call<{ state: string }>('GET', `/v1/imports/${id}`)).body.state).toBe('completed');
 });
 
 test('an import rejects the row of a merged client, and no snapshot deletes the survivor', async () => {
@@ -312,10 +309,12 @@ test('an import rejects the row of a merged client, and no snapshot deletes the 
   expect(await outcomes(plan.id)).toEqual([['a', 'rejected', 'merged']]);
 });
 
-test('the export of a survivor has the data of the merged client', async () => {
-  await put('clients/a', { firstName: 'Merged' });
+test('the export of a survivor has the calls and the former ids of the merged client', async () => {
+  await put('clients/a');
   await put('clients/b');
   await merge('clients/a', 'b');
-  const { body } = await world.call<{ mergedClients: { firstName: string }[] }>('GET', '/v1/clients/b/export');
-  expect(body.mergedClients.map(({ firstName }) => firstName)).toEqual(['Merged']);
+  type Export = { client: { formerIds: string[]; otherPlatformUserIds: string[] }; calls: object[] };
+  const { body } = await world.call<Export>('GET', '/v1/clients/b/export');
+  expect([body.client.formerIds, body.client.otherPlatformUserIds.length]).toEqual([['a'], 1]);
+  expect(body.calls).toHaveLength(2);
 });

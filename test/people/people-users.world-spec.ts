@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { FaultRule } from '../../simulator/gate/fault-rule.js';
+import type { TraceResponse } from '../../src/people/api/trace.dto.js';
 import type { UserRole } from '../../src/platform/contract/wire-types.js';
 import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
 
 const world = useWorld();
-const { begin, beginRemoval, put, remove, get, settled, resolve, verdict, verdictOf, health } = peopleOf(world);
+const { begin, beginRemoval, put, remove, get, settled, resolve, verdict, verdictOf } = peopleOf(world);
 
 const usersOf = (externalId: string) => world.platform.usersOf(externalId);
 const hasUser = (userId: string) => world.platform.simulator.state.users.find(userId) !== undefined;
@@ -21,6 +22,11 @@ async function tell(payload: { userId: string; role: UserRole; externalUserId?: 
 async function unknownToEhr(): Promise<string[]> {
   const list = await world.call<{ items: { platformUserId: string }[] }>('GET', '/v1/people/unknown-to-ehr');
   return list.body.items.map(({ platformUserId }) => platformUserId);
+}
+async function othersOf(externalId: string): Promise<string[]> {
+  const body = { kind: 'client', externalId };
+  const trace = await world.call<TraceResponse>('POST', '/v1/people/trace', { body });
+  return trace.body.known.otherPlatformUserIds;
 }
 
 beforeEach(() => put('providers/home'));
@@ -99,7 +105,7 @@ test('a linked client is deleted by an operator, or once the platform reports it
   expect([hasUser(first), hasUser(second)]).toEqual([false, false]);
 });
 
-test('a create with another user than the event keeps the linked user and lists the other', async () => {
+test('a create with another user than the event keeps both, and the deletion deletes both', async () => {
   await begin('clients/noor');
   const held = await world.untilHeld({ operation: 'createClient' });
   const [made] = usersOf('noor');
@@ -113,23 +119,23 @@ test('a create with another user than the event keeps the linked user and lists 
   await held.answer();
   const torn = await settled('clients/noor');
   expect([...verdictOf(torn), torn.platformUserId]).toEqual(['synced', null, userId]);
-  expect(await unknownToEhr()).toEqual([made?.userId]);
-  expect((await health('people'))?.facts).toEqual({ secondUsers: 1 });
+  expect(await unknownToEhr()).toEqual([]);
+  const shown = await world.call<{ person: object }>('GET', `/v1/people/platform-users/${made?.userId}`);
+  expect(shown.body.person).toEqual({ kind: 'client', externalId: 'noor' });
+  expect(await othersOf('noor')).toEqual([made?.userId]);
 
-  expect(verdictOf(await remove('clients/noor'))).toEqual(['needs-review', 'platform-user-taken']);
-  await resolve('clients/noor', { action: 'delete' });
-  expect(verdictOf(await settled('clients/noor'))).toEqual(['deleted', null]);
-  expect([hasUser(userId), hasUser(made?.userId ?? '')]).toEqual([false, true]);
-  expect(await unknownToEhr()).toEqual([made?.userId]);
+  expect(verdictOf(await remove('clients/noor'))).toEqual(['deleted', null]);
+  expect([hasUser(userId), hasUser(made?.userId ?? '')]).toEqual([false, false]);
 });
 
-test('a second user is found by the deletion although its person was renamed', async () => {
+test('a second user that an event names is deleted with its person, also after a rename', async () => {
   await put('clients/noor');
-  await tell({ userId: addUser('Client', { partnerUserId: 'noor' }), externalUserId: 'noor', role: 'Client' });
+  const second = addUser('Client', { partnerUserId: 'noor' });
+  await tell({ userId: second, externalUserId: 'noor', role: 'Client' });
   await world.call('POST', '/v1/clients/noor/rename', { body: { externalId: 'nora' } });
-  expect(verdictOf(await remove('clients/nora'))).toEqual(['needs-review', 'platform-user-taken']);
-  await resolve('clients/nora', { action: 'delete' });
-  expect(verdictOf(await settled('clients/nora'))).toEqual(['deleted', null]);
+  expect(await othersOf('nora')).toEqual([second]);
+  expect(verdictOf(await remove('clients/nora'))).toEqual(['deleted', null]);
+  expect(hasUser(second)).toBe(false);
 });
 
 describe('USER_CREATED', () => {

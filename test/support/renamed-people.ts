@@ -16,8 +16,7 @@ export function identitiesIn(world: World) {
   const post = (path: string, body: object) => world.call('POST', `/v1/${path}`, { body });
   return {
     rename: (path: string, externalId: string) => post(`${path}/rename`, { externalId }),
-    merge: (path: string, into: string, more: object = {}) => post(`${path}/merge`, { into, ...more }),
-    unmerge: (path: string, externalId: string) => post(`${path}/unmerge`, { externalId }),
+    merge: (path: string, into: string) => post(`${path}/merge`, { into }),
     /** Status, code, the id to use and the pointer of an answer. */
     moved: async (method: string, path: string, body?: object) => {
       const { status, body: answer } = await world.call<Moved>(method, `/v1/${path}`, body ? { body } : {});

@@ -55,7 +55,6 @@ CREATE TABLE "people" (
     "due_at" TIMESTAMPTZ(3),
     "import_id" UUID,
     "new_by_import" UUID,
-    "merged_into" UUID,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "people_pkey" PRIMARY KEY ("id")
@@ -77,19 +76,16 @@ CREATE INDEX "people_new_by_import_idx" ON "people"("new_by_import", "kind", "id
 CREATE INDEX "people_stated_at_idx" ON "people"("stated_at") WHERE "wanted_version" = 0;
 -- Retention and erasure leave out what belongs to these few.
 CREATE INDEX "people_held_at_idx" ON "people"("held_at") WHERE "held_at" IS NOT NULL;
-CREATE INDEX "people_merged_into_idx" ON "people"("merged_into") WHERE "merged_into" IS NOT NULL;
 
 CREATE TABLE "former_ids" (
     "kind" "person_kind" NOT NULL,
     "external_id" TEXT NOT NULL,
     "person_id" UUID NOT NULL,
-    "into_id" UUID,
-    "user_id" TEXT,
+    "merged" BOOLEAN NOT NULL DEFAULT false,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "former_ids_pkey" PRIMARY KEY ("kind","external_id")
 );
 CREATE INDEX "former_ids_person_id_idx" ON "former_ids"("person_id");
-CREATE INDEX "former_ids_into_id_idx" ON "former_ids"("into_id") WHERE "into_id" IS NOT NULL;
 
 CREATE TABLE "client_providers" (
     "client_id" UUID NOT NULL,
@@ -637,10 +633,12 @@ CREATE TABLE "webhook_rejections" (
 
 CREATE TABLE "platform_users" (
     "platform_user_id" TEXT NOT NULL,
-    "role" TEXT NOT NULL,
+    "role" TEXT,
     "external_user_id" TEXT,
     "seen_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "person_id" UUID,
+    "origin" TEXT,
+    "deleted" BOOLEAN NOT NULL DEFAULT false,
     CONSTRAINT "platform_users_pkey" PRIMARY KEY ("platform_user_id")
 );
 CREATE INDEX "platform_users_person_id_idx" ON "platform_users"("person_id");
@@ -747,9 +745,7 @@ CREATE TABLE "workers" (
     CONSTRAINT "workers_pkey" PRIMARY KEY ("id")
 );
 
-ALTER TABLE "people" ADD CONSTRAINT "people_merged_into_fkey" FOREIGN KEY ("merged_into") REFERENCES "people"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
 ALTER TABLE "former_ids" ADD CONSTRAINT "former_ids_person_id_fkey" FOREIGN KEY ("person_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
-ALTER TABLE "former_ids" ADD CONSTRAINT "former_ids_into_id_fkey" FOREIGN KEY ("into_id") REFERENCES "people"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
 ALTER TABLE "client_providers" ADD CONSTRAINT "client_providers_client_id_fkey" FOREIGN KEY ("client_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;
 ALTER TABLE "client_providers" ADD CONSTRAINT "client_providers_provider_id_fkey" FOREIGN KEY ("provider_id") REFERENCES "people"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
 ALTER TABLE "email_claims" ADD CONSTRAINT "email_claims_person_id_fkey" FOREIGN KEY ("person_id") REFERENCES "people"("id") ON DELETE CASCADE ON UPDATE CASCADE;

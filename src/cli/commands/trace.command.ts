@@ -50,7 +50,8 @@ function personLines({ kind, externalId, state, wanted, known, nextStep, choices
   const calls = history.map(({ at, operation, status, outcome, durationMs }) => {
     return { 'call at': at, operation, status, outcome, ms: durationMs };
   });
-  const user = known.platformUserId ? `user ${known.platformUserId}` : 'no platform user';
+  const others = known.otherPlatformUserIds.map((id) => ` and ${id}`).join('');
+  const user = known.platformUserId ? `user ${known.platformUserId}${others}` : 'no platform user';
   const applied = known.appliedProviders ? `, ${known.appliedProviders.length} providers applied` : '';
   const { unsettledCreate, emailClaim } = known;
   return lines(

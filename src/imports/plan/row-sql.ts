@@ -32,7 +32,7 @@ export const listAfter = (before: string): string =>
 /** A scalar subquery about the former id `f` with which a row `r` names its person, because the planner cannot reorder it. */
 const ofFormerId = (value: string): string =>
   `(SELECT ${value} FROM former_ids f WHERE f.kind = r.kind AND f.external_id = r.external_id)`;
-const IS_MERGED = ofFormerId('(SELECT p.merged_into IS NOT NULL FROM people p WHERE p.id = f.person_id)');
+const IS_MERGED = ofFormerId('f.merged');
 
 /**
  * Rejects rows that name a person by a former id. They count as naming its successor: see `SnapshotDeletes`.

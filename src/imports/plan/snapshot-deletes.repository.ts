@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
-import { REPRESENTATIVE } from '../../people/store/person-users.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 
@@ -21,8 +20,7 @@ export class SnapshotDeletes {
     const unclear = await tx.query(`SELECT 1 FROM import_rows WHERE import_id = $1 AND ${IS_UNCLEAR} LIMIT 1`, [id]);
     if (unclear.rowCount !== 0) return 0;
     const { rows: successors } = await tx.query<{ externalId: string }>(
-      `SELECT s.external_id AS "externalId" FROM former_ids f JOIN people p ON p.id = f.person_id
-         JOIN people s ON s.id = ${REPRESENTATIVE}
+      `SELECT p.external_id AS "externalId" FROM former_ids f JOIN people p ON p.id = f.person_id
          JOIN import_rows r ON r.external_id = f.external_id AND coalesce(r.kind, f.kind) = f.kind
        WHERE r.import_id = $1`,
       [id],

@@ -45,7 +45,7 @@ export class OutcomesRepository {
       `WITH resolved AS (
          SELECT r.row_no, p.error_code,
            CASE
-             WHEN p.stated_at <> i.opened_at THEN 'skipped'
+             WHEN p.id IS NULL OR p.stated_at <> i.opened_at THEN 'skipped' -- without a person: it was merged
              WHEN p.state = 'deleted' THEN 'deleted'
              WHEN ${isFailed('p')} THEN 'failed'
              WHEN p.state = 'needs-review' AND NOT (p.error_code = 'email-taken' AND ${LEAVING}) THEN 'needsReview'
@@ -58,7 +58,7 @@ export class OutcomesRepository {
                AND NOT EXISTS (${LISTING} AND (c.state = 'pending' OR c.state = 'waiting' AND NOT ${isHopeless('c')}))
                THEN 'needsReview'
            END AS outcome
-         FROM imports i JOIN import_rows r ON r.import_id = i.id JOIN people p ON p.id = r.person_id
+         FROM imports i JOIN import_rows r ON r.import_id = i.id LEFT JOIN people p ON p.id = r.person_id
          WHERE i.id = $1 AND r.outcome = 'pending' AND r.applied_at IS NOT NULL)
        UPDATE import_rows r SET outcome = resolved.outcome::row_outcome, settled_at = clock_timestamp(),
          ${forget(`resolved.outcome IN ${DONE}`)}, replaced = CASE WHEN resolved.outcome NOT IN ${DONE} THEN r.replaced END,

@@ -28,7 +28,7 @@ const RESET = `fault = NULL, refused_operation = NULL, refused_code = NULL, refu
 /** SQL condition: person `p` is a provider for whom a client of the EHR waits, and stays before all imports. */
 const IS_AWAITED = `(p.urgent AND p.kind = 'provider')`;
 
-/** Someone else created or stated a person of a batch after its people were locked, so that it has to be read again. */
+/** Someone else created, stated, renamed or merged a person of a batch after its people were locked, so that it has to be read again. */
 export class Overtaken extends Error {}
 
 /** Applies rows of a plan: their people become desired, and the feeder of the people's queue finds those that are due. */
@@ -112,7 +112,7 @@ export class RowApplier {
        SELECT n.id, n.kind, n.external_id, n.profile, n.hash, n.fingerprint, 'pending', $1, $1, i.opened_at, clock_timestamp()
        FROM imports i, unnest($2::uuid[], $3::person_kind[], $4::text[], $5::bytea[], $6::bytea[], $7::bytea[])
          AS n(id, kind, external_id, profile, hash, fingerprint)
-       WHERE i.id = $1
+       WHERE i.id = $1 AND NOT EXISTS (SELECT FROM former_ids f WHERE f.kind = n.kind AND f.external_id = n.external_id)
        ON CONFLICT (kind, external_id) DO UPDATE SET wanted = true, profile = excluded.profile,
          profile_hash = excluded.profile_hash, email_fingerprint = excluded.email_fingerprint,
          ${RESET}, new_by_import = NULL,

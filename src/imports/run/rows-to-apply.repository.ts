@@ -182,9 +182,7 @@ export class RowsToApply {
     const field = 'platformUserId';
     if (row.mappedUserId !== null) return rejection('linked-otherwise', { field });
     if (row.isCallOpen) return rejection('call-under-way', { field });
-    const { person, formerPerson, deleted } = await this.users.describe(platformUserId, tx);
-    // The user of a merged client is kept for its survivor.
-    const holder = person ?? (deleted ? null : formerPerson);
+    const { person: holder } = await this.users.describe(platformUserId, tx);
     const isOther = holder && !(holder.kind === row.kind && holder.externalId === row.externalId);
     return isOther ? rejection('platform-user-taken', { field }) : undefined;
   }

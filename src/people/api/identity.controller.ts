@@ -3,7 +3,7 @@ import { ApiTags } from '@nestjs/swagger';
 import { StepUp } from '../../access/identity/step-up.js';
 import { IdentityService } from './identity.service.js';
 import { ChangesPerson, ExternalIdParam } from './people.controller.js';
-import { MergeRequest, RenameRequest, UnmergeRequest } from './people.dto.js';
+import { MergeRequest, RenameRequest } from './people.dto.js';
 import type { PersonResponse } from './person-view.js';
 
 /** Changes of the ids of people. */
@@ -28,20 +28,17 @@ export class IdentityController {
     return this.identities.rename({ kind: 'client', externalId }, dto.externalId);
   }
 
-  /** Merge a client into another one, which then shows all sessions */
+  /**
+   * Merge a client into another one, which then shows all sessions; cannot be undone
+   *
+   * @remarks The other client keeps its name, email and providers. What was stated about the merged one is gone. Both users
+   *   on the platform stay until the other client is deleted, which deletes both.
+   */
   @Post('clients/:externalId/merge')
-  @StepUp(({ deletePlatformUser }) => deletePlatformUser === true)
+  @StepUp()
   @HttpCode(200)
   @ChangesPerson('The other client; merged, now or before')
   async merge(@ExternalIdParam() externalId: string, @Body() dto: MergeRequest): Promise<PersonResponse> {
-    return this.identities.merge(externalId, dto.into, dto.deletePlatformUser ?? false);
-  }
-
-  /** Undo a merge into this client while the other account exists */
-  @Post('clients/:externalId/unmerge')
-  @HttpCode(200)
-  @ChangesPerson('The restored client')
-  async unmerge(@ExternalIdParam() externalId: string, @Body() dto: UnmergeRequest): Promise<PersonResponse> {
-    return this.identities.unmerge(externalId, dto.externalId);
+    return this.identities.merge(externalId, dto.into);
   }
 }

@@ -1,14 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../../audit/audit.js';
-import { PrismaService, type Tx } from '../../database/prisma.service.js';
+import { PrismaService, type Tx, toBytes } from '../../database/prisma.service.js';
 import { isUniqueViolation } from '../../errors/error-code.js';
 import { Feed } from '../../feed/feed.js';
-import { type FeedType } from '../../feed/feed-types.js';
 import { Problem } from '../../http/problem/problem.js';
-import type { PersonKey } from '../rules/profile.js';
-import { checkMerge, merged, mergedUser, renamed, unmerged } from '../rules/rename-rule.js';
+import { checkMerge, withUsersOf } from '../rules/merge-rule.js';
+import { type PersonKey, ProfileSeal } from '../rules/profile.js';
+import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository, type Successor } from '../store/former-ids.repository.js';
-import { MergedClientsRepository } from '../store/merged-clients.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 import { PeopleService } from './people.service.js';
@@ -20,15 +19,16 @@ export class IdentityService {
   constructor(
     private readonly prisma: PrismaService,
     private readonly people: PeopleRepository,
+    private readonly dependents: DependentsRepository,
     private readonly views: PeopleService,
     private readonly formerIds: FormerIdsRepository,
-    private readonly clients: MergedClientsRepository,
+    private readonly seal: ProfileSeal,
     private readonly feed: Feed,
     private readonly audit: Audit,
   ) {}
 
   /**
-   * Gives a person another id.
+   * Gives a person another id. The former one means this person from then on.
    *
    * @throws {Problem} 404; 409 `id-taken`; 409 `renamed` or `merged` unless this rename is done already
    */
@@ -38,99 +38,79 @@ export class IdentityService {
     });
     const change = this.change(async (tx) => {
       const row = await this.people.lock(tx, { kind, externalId });
-      if (!row || row.mergedInto !== null) {
+      if (!row) {
         const former = await this.formerOf(tx, { kind, externalId });
         if (former?.code !== 'renamed' || former.current !== newId) await this.formerIds.refuse(kind, [externalId], tx);
         return former?.id ?? this.views.unknown(kind);
       }
       if (newId === externalId) return row.id;
       await tx.person.deleteMany({ where: { kind, externalId: newId, wantedVersion: 0 } }); // only deleted, never used
-      if (await this.formerIds.isUsed(tx, kind, newId)) throw taken;
-      const family = await this.formerIds.identities(tx, await this.formerIds.family(tx, kind, externalId));
-      await this.formerIds.save(tx, kind, renamed(family, row.id, newId));
-      this.audit.about(kind, externalId, newId);
+      if (await this.formerOf(tx, { kind, externalId: newId })) throw taken;
+      await this.formerIds.rename(tx, row, newId);
       await this.announce(tx, 'person.renamed', row.id, externalId);
       return row.id;
     });
     return change.catch((error: unknown) => {
-      throw isUniqueViolation(error) ? taken : error; // another request used the id at the same moment
+      throw isUniqueViolation(error) ? taken : error;
     });
   }
 
   /**
-   * Merges a client into another one, which then shows the sessions of both.
+   * Merges a client into another one, which takes over its platform users with their sessions, its ids and its legal
+   * hold. What the EHR stated about the merged client is gone, so this cannot be undone.
    *
    * @throws {Problem} 404; 409 as `checkMerge`; 409 `renamed` or `merged` unless this merge is done already; 422
    *   `unknown-client` or `same-client`
    */
-  async merge(externalId: string, into: string, deletePlatformUser: boolean): Promise<PersonResponse> {
+  async merge(externalId: string, into: string): Promise<PersonResponse> {
     if (externalId === into)
       throw new Problem('same-client', 'A client cannot be merged into itself.', { pointer: '/into' });
     return this.change(async (tx) => {
       const [client, survivor] = await this.lockBoth(tx, externalId, into);
       await this.formerIds.refuse('client', [into], tx, () => '/into');
-      if (!survivor?.person.wanted) throw unknownClient('/into');
-      const former = await this.formerOf(tx, { kind: 'client', externalId });
-      if (former) {
-        if (former.code !== 'merged' || former.id !== survivor.id)
-          await this.formerIds.refuse('client', [externalId], tx);
-        if (deletePlatformUser) await this.deleteKept(tx, former.personId);
-        return survivor.id;
+      if (!survivor?.person.wanted) {
+        const detail = 'The client is unknown or deleted. Correct the id.';
+        throw new Problem('unknown-client', detail, { pointer: '/into' });
       }
-      if (!client) return this.views.unknown('client');
-      checkMerge(client.person, await this.clients.isSessionRequested(tx, await this.formerIds.users(client, tx)));
-      const user = mergedUser(client.person, survivor.person, deletePlatformUser);
-      const families = [
-        await this.formerIds.family(tx, 'client', externalId),
-        await this.formerIds.family(tx, 'client', into),
-      ];
-      const people = families.flatMap((family) => family.people);
-      const before = await this.formerIds.identities(tx, { people });
-      const after = merged(before, client.id, survivor.id, client.person.platformUserId);
-      await this.formerIds.save(tx, 'client', after);
-      await spreadHold(tx, people);
-      await this.clients.store(tx, { ...client, mergedInto: survivor.id }, survivor, user);
-      this.audit.about('client', externalId, into);
-      await this.announce(tx, 'person.merged', survivor.id, externalId, { platformUser: user });
+      if (!client) {
+        const former = await this.formerOf(tx, { kind: 'client', externalId });
+        if (former?.code !== 'merged' || former.id !== survivor.id)
+          await this.formerIds.refuse('client', [externalId], tx);
+        return former?.id ?? this.views.unknown('client');
+      }
+      checkMerge(client.person, survivor.person, await this.isSessionRequested(tx, client, survivor));
+      await this.absorb(tx, client, survivor);
+      await this.announce(tx, 'person.merged', survivor.id, externalId);
       return survivor.id;
     });
   }
 
-  /**
-   * Undoes a merge. A client that is not merged is shown, because this may repeat an undo that is done.
-   *
-   * @param externalId the survivor
-   * @param mergedId the client to restore
-   * @throws {Problem} 404; 409 `client-deleted` or `account-deleted`; 409 `merged` into another client; 422
-   */
-  async unmerge(externalId: string, mergedId: string): Promise<PersonResponse> {
-    return this.change(async (tx) => {
-      const survivor = await this.people.lock(tx, { kind: 'client', externalId });
-      await this.formerIds.refuse('client', [externalId], tx);
-      if (!survivor) return this.views.unknown('client');
-      const former = await this.formerOf(tx, { kind: 'client', externalId: mergedId });
-      if (!former) {
-        const current = await this.people.find({ kind: 'client', externalId: mergedId }, tx);
-        return current?.id ?? fail(unknownClient('/externalId'));
-      }
-      if (former.code !== 'merged' || former.id !== survivor.id)
-        await this.formerIds.refuse('client', [mergedId], tx, () => '/externalId');
-      if (!survivor.person.wanted) throw new Problem('client-deleted', 'This client was deleted. PUT it again first.');
-      const client = await this.people.mustLock(tx, former.personId);
-      const before = await this.formerIds.identities(tx, await this.formerIds.family(tx, 'client', externalId));
-      const own = before.formerIds.find(({ personId, intoId }) => personId === client.id && intoId !== null);
-      const userId = own?.userId ?? null;
-      const place = userId === null ? 'elsewhere' : await this.clients.placeOf(tx, userId, survivor);
-      if (place === 'lost' || this.people.isErased(client)) {
-        const detail = 'This client or its platform user was deleted, so the merge cannot be undone.';
-        throw new Problem('account-deleted', detail, { pointer: '/externalId' });
-      }
-      await this.formerIds.save(tx, 'client', unmerged(before, client.id));
-      await this.clients.restore(tx, client, survivor, place === 'elsewhere' ? null : userId);
-      this.audit.about('client', externalId);
-      await this.announce(tx, 'person.unmerged', client.id, externalId);
-      return client.id;
+  /** Moves everything of a client to its survivor, and removes its row. */
+  private async absorb(tx: Tx, client: PersonRow, survivor: PersonRow): Promise<void> {
+    const own = { where: { personId: client.id }, data: { personId: survivor.id } };
+    await tx.platformUser.updateMany(own);
+    await tx.platformCall.updateMany(own);
+    await this.formerIds.merge(tx, client, survivor.id);
+    await this.dependents.releaseAllClaims(tx, [client.id]);
+    await tx.person.delete({ where: { id: client.id } });
+    const heldAt = [client.heldAt, survivor.heldAt].filter((at) => at !== null).sort(byTime)[0] ?? null;
+    const person = withUsersOf(survivor.person, client.person);
+    const isTakenOver = person.platformUserId !== survivor.platformUserId;
+    const appliedProfile = isTakenOver && client.appliedProfile;
+    await this.people.update(tx, survivor, person, {
+      ...{ heldAt, newByImport: null },
+      ...(appliedProfile && {
+        appliedProfile: toBytes(this.seal.seal(survivor, this.seal.open(client, appliedProfile))),
+      }),
     });
+  }
+
+  /** True if the EHR requested a session of one of the clients that is not settled. */
+  private async isSessionRequested(tx: Tx, ...clients: PersonRow[]): Promise<boolean> {
+    const users: string[] = [];
+    for (const client of clients) users.push(...(await this.formerIds.users(client, tx)));
+    const where = { clientUserIds: { hasSome: users }, state: { in: ['Requested', 'Unknown'] } };
+    return (await tx.session.findFirst({ where, select: { id: true } })) !== null;
   }
 
   private async change(work: (tx: Tx) => Promise<string>): Promise<PersonResponse> {
@@ -147,46 +127,23 @@ export class IdentityService {
 
   /** Locks two clients in a fixed order, because two merges may name them the other way round. */
   private async lockBoth(tx: Tx, ...externalIds: [string, string]) {
-    await tx.$queryRaw`
-      SELECT FROM people WHERE kind = 'client' AND external_id = ANY (${externalIds}::text[]) ORDER BY id FOR UPDATE`;
-    const find = (externalId: string) => this.people.find({ kind: 'client', externalId }, tx);
-    return [await find(externalIds[0]), await find(externalIds[1])] as const;
+    const locked = await tx.$queryRaw<{ id: string }[]>`
+      SELECT id FROM people WHERE kind = 'client' AND wanted_version > 0 AND external_id = ANY (${externalIds}::text[])
+      ORDER BY id FOR UPDATE`;
+    const ids = locked.map(({ id }) => id);
+    const rows = await this.people.readAll(tx, ids, true);
+    return externalIds.map((id) => rows.find(({ externalId }) => externalId === id));
   }
 
-  private async deleteKept(tx: Tx, id: string): Promise<void> {
-    const row = await this.people.mustLock(tx, id);
-    if (!this.people.isErased(row) && row.state === 'deleted') await this.clients.delete(tx, id);
-  }
-
-  private async announce(
-    tx: Tx,
-    type: FeedType,
-    id: string,
-    otherId: string,
-    more: Record<string, string> = {},
-  ): Promise<void> {
+  private async announce(tx: Tx, type: 'person.renamed' | 'person.merged', id: string, formerExternalId: string) {
     const { kind, externalId, platformUserId }: PersonRow = await this.people.mustLock(tx, id);
-    const other = type === 'person.unmerged' ? 'survivorExternalId' : 'formerExternalId';
+    this.audit.about(kind, externalId, formerExternalId);
     await this.feed.append(tx, {
       type,
       subject: `${kind}s/${encodeURIComponent(externalId)}`,
-      data: { kind, externalId, [other]: otherId, platformUserId, ...more },
+      data: { kind, externalId, formerExternalId, platformUserId },
     });
   }
 }
 
-/** A legal hold on one of the merged clients covers all of them, also after the merge was undone. */
-async function spreadHold(tx: Tx, ids: readonly string[]): Promise<void> {
-  await tx.$executeRaw`
-    UPDATE people SET held_at = held.since
-    FROM (SELECT min(held_at) AS since FROM people WHERE id = ANY (${[...ids]}::uuid[])) AS held
-    WHERE id = ANY (${[...ids]}::uuid[]) AND held.since IS NOT NULL`;
-}
-
-function unknownClient(pointer: string): Problem {
-  return new Problem('unknown-client', 'The client is unknown or deleted. Correct the id.', { pointer });
-}
-
-function fail(problem: Problem): never {
-  throw problem;
-}
+const byTime = (one: Date, other: Date): number => one.getTime() - other.getTime();

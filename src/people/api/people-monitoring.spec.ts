@@ -2,7 +2,6 @@ import { Clock } from '../../config/clock.js';
 import type { PrismaService } from '../../database/prisma.service.js';
 import { Metrics } from '../../monitoring/metrics.js';
 import type { Contract } from '../../platform/contract/contract.js';
-import type { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import { PeopleMonitoring } from './people-monitoring.js';
 
 /** Reads the metrics over a database whose counts `count` gives. */
@@ -10,8 +9,7 @@ function metricsOver(count: () => object[], monotonicMs: () => number): () => Pr
   const metrics = new Metrics();
   const prisma = { $queryRawUnsafe: async () => count() } as unknown as PrismaService;
   const clock = Object.assign(new Clock(), { monotonicMs });
-  const [users, contract] = [{}, {}] as [PlatformUsersRepository, Contract];
-  new PeopleMonitoring(metrics, prisma, clock, users, contract);
+  new PeopleMonitoring(metrics, prisma, clock, {} as Contract);
   return () => metrics.registry.metrics();
 }
 

@@ -6,7 +6,6 @@ import { Metrics } from '../../monitoring/metrics.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../rules/person.js';
 import { LEGAL_HOLD } from '../rules/person-codes.js';
-import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import type { StuckPersonResponse } from './person-view.js';
 
 /** People of one kind in one state, and how many of them are stuck. */
@@ -40,7 +39,6 @@ export class PeopleMonitoring {
     metrics: Metrics,
     private readonly prisma: PrismaService,
     private readonly clock: Clock,
-    private readonly users: PlatformUsersRepository,
     private readonly contract: Contract,
   ) {
     const declare = (name: string, help: string, field: 'people' | 'stuck') =>
@@ -58,9 +56,7 @@ export class PeopleMonitoring {
   /** Degraded while the contract lacks the API key's header. */
   @HealthIndicator({ name: 'people', needs: ['worker'] })
   async check(): Promise<Health> {
-    const isConfigured = this.contract.apiKey !== undefined;
-    const secondUsers = await this.users.countSecond();
-    return healthOf([!isConfigured && { code: 'not-configured' }], secondUsers > 0 ? { secondUsers } : undefined);
+    return healthOf([this.contract.apiKey === undefined && { code: 'not-configured' }]);
   }
 
   /**

@@ -50,7 +50,7 @@ export class PeopleSelection {
         const fields = { wantedAt: row.context.now, wantedVersion: row.person.version + 1 };
         const { now } = row.context;
         if (action === 'create') await this.users.saveLost(tx, row);
-        await this.people.update(tx, row, { ...applyResolve(row.person, action, row.context), wantedAt: now }, fields);
+        await this.people.update(tx, row, { ...applyResolve(row.person, action, now), wantedAt: now }, fields);
       }
       await this.audit.store(tx);
       return selection.more;
@@ -69,7 +69,7 @@ export class PeopleSelection {
     const { action, code, kind, externalIds = null } = request;
     const kinds = kind ? [kind] : PERSON_KINDS;
     const rows = await this.people.unsettled(kinds, code, externalIds, SELECTION_MAX + 1, tx);
-    const accepting = rows.filter(({ state, person, context }) => refusalOf(action, state, person, context) === null);
+    const accepting = rows.filter(({ state, person }) => refusalOf(action, state, person) === null);
     return { people: accepting.slice(0, SELECTION_MAX), more: rows.length > SELECTION_MAX };
   }
 }

@@ -169,18 +169,6 @@ export class MergeRequest {
   /** The id of the surviving client */
   @IsExternalId()
   into!: string;
-
-  /** Deletes the platform user of the merged client, unless the other client takes it over. Defaults to false */
-  @IsOptional()
-  @IsBoolean()
-  deletePlatformUser?: boolean;
-}
-
-/** `POST /v1/clients/{externalId}/unmerge` */
-export class UnmergeRequest {
-  /** The id of the client to restore */
-  @IsExternalId()
-  externalId!: string;
 }
 
 /** `POST /v1/{providers|clients}/{externalId}/resolve` */

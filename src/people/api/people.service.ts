@@ -114,8 +114,9 @@ export class PeopleService {
   async show(key: PersonKey, seconds = 0, signal?: AbortSignal): Promise<PersonResponse> {
     const read = async () => {
       const row = await this.people.find({ kind: key.kind, externalId: key.externalId });
-      if (!row || row.mergedInto !== null) await this.formerIds.redirect(key.kind, key.externalId);
-      return row ? this.view(row) : this.unknown(key.kind);
+      if (row) return this.view(row);
+      await this.formerIds.redirect(key.kind, key.externalId);
+      return this.unknown(key.kind);
     };
     return pollUntil(seconds, read, isSettled, signal);
   }
@@ -142,17 +143,13 @@ export class PeopleService {
    */
   async resolve(key: PersonKey, action: ResolveAction, platformUserId?: string): Promise<PersonResponse> {
     return this.change(async (tx) => {
-      const row = await this.lockToResolve(tx, key);
-      checkResolve(action, row.state, row.person, row.context);
-      if (action === 'delete') {
-        await this.users.forgetSecond(tx, row);
-        row.context.hasSecondUser = false;
-      }
+      const row = await this.mustLock(tx, key);
+      checkResolve(action, row.state, row.person);
       const fields = { ...STATED_BY_EHR, wantedAt: row.context.now, wantedVersion: row.person.version + 1 };
       const isMissing = row.person.review === 'platform-user-missing' && row.platformUserId !== platformUserId;
       if (action === 'create' || (action === 'link' && isMissing)) await this.users.saveLost(tx, row);
       if (action !== 'link')
-        return { row, person: restated(applyResolve(row.person, action, row.context), row.context.now), fields };
+        return { row, person: restated(applyResolve(row.person, action, row.context.now), row.context.now), fields };
       if (!platformUserId) {
         const detail = 'platformUserId is missing. To link, name the platform user in it.';
         throw new Problem('platform-user-id-needed', detail, { pointer: '/platformUserId' });
@@ -168,9 +165,7 @@ export class PeopleService {
       const detail = 'platformUserId must be an id of the platform, which is a UUID. Copy it from there.';
       throw new Problem('bad-platform-user-id', detail, { pointer });
     }
-    const user = await this.users.describe(platformUserId, tx);
-    // The user of a merged client is kept for its survivor.
-    const holder = user.person ?? (user.deleted ? null : user.formerPerson);
+    const { person: holder } = await this.users.describe(platformUserId, tx);
     if (holder && !(holder.kind === row.kind && holder.externalId === row.externalId)) {
       this.audit.about(holder.kind, holder.externalId);
       const detail = 'This platform user is linked to another person. Find out which of the two it belongs to.';
@@ -231,16 +226,11 @@ export class PeopleService {
     return this.found(key, await this.people.lock(tx, key), tx);
   }
 
-  /** A merged client can be resolved if the deletion of its account needs a decision. */
-  private async lockToResolve(tx: Tx, key: PersonKey): Promise<PersonRow> {
-    const row = await this.people.lock(tx, key);
-    const isOpen = row?.state === 'needs-review' || row?.state === 'failed';
-    return row && isOpen ? row : this.found(key, row, tx);
-  }
-
   async found(key: PersonKey, row: PersonRow | undefined, tx?: Tx): Promise<PersonRow> {
-    if (!row || row.mergedInto !== null) await this.formerIds.refuse(key.kind, [key.externalId], tx);
-    if (!row) return this.unknown(key.kind);
+    if (!row) {
+      await this.formerIds.refuse(key.kind, [key.externalId], tx);
+      return this.unknown(key.kind);
+    }
     this.audit.about(key.kind, row.externalId);
     return row;
   }

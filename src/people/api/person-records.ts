@@ -2,8 +2,6 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { type Profile, ProfileSeal } from '../rules/profile.js';
 import { ClientData, ERASED } from '../store/client-data.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
-import { MergedClientsRepository } from '../store/merged-clients.repository.js';
-import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 import { PeopleService } from './people.service.js';
 import { PersonResponse } from './person-view.js';
@@ -17,7 +15,7 @@ interface PersonRecord extends PersonResponse {
   givenToPlatform: Profile | null;
   /** The profile of a create whose outcome is unknown. */
   sentWithoutAnswer: Profile | null;
-  formerPlatformUserIds: string[];
+  otherPlatformUserIds: string[];
   trace: Omit<TraceResponse, 'history' | 'choices'>;
 }
 
@@ -38,46 +36,25 @@ async function* items(list: object[]): AsyncGenerator<object> {
 export class PersonRecords implements OnModuleInit {
   constructor(
     private readonly formerIds: FormerIdsRepository,
-    private readonly people: PeopleRepository,
     private readonly service: PeopleService,
     private readonly seal: ProfileSeal,
-    private readonly merged: MergedClientsRepository,
     private readonly data: ClientData,
   ) {}
 
   onModuleInit(): void {
-    const { merged } = this;
-    this.data.register(
-      {
-        ...{ section: 'client', model: PersonResponse },
-        tables: {
-          people: PEOPLE_COLUMNS,
-          client_providers: {},
-          email_claims: { fingerprint: 'until the platform deleted the user, so that no other person gets the email' },
-          former_ids: {},
-        },
-        read: async ({ externalId, externalIds }) => {
-          const client = await this.recordOf(await this.service.read({ kind: 'client', externalId }));
-          return items([{ ...client, formerIds: externalIds.filter((id) => id !== externalId) }]);
-        },
+    this.data.register({
+      ...{ section: 'client', model: PersonResponse },
+      tables: {
+        people: PEOPLE_COLUMNS,
+        client_providers: {},
+        email_claims: { fingerprint: 'until the platform deleted the user, so that no other person gets the email' },
+        former_ids: {},
       },
-      {
-        ...{
-          section: 'mergedClients',
-          item: 'merged-client',
-          tables: { people: PEOPLE_COLUMNS },
-          model: PersonResponse,
-        },
-        read: async ({ people }) => items(await this.findMerged(people)),
-        ...{ erase: (tx, person) => merged.erase(tx, person), erased: 'merged clients' },
+      read: async ({ externalId, externalIds }) => {
+        const client = await this.recordOf(await this.service.read({ kind: 'client', externalId }));
+        return items([{ ...client, formerIds: externalIds.filter((id) => id !== externalId) }]);
       },
-    );
-  }
-
-  /** The records of those of some people that were merged into another client. */
-  private async findMerged(ids: string[]): Promise<PersonRecord[]> {
-    const merged = await this.people.mergedOf(ids);
-    return Promise.all(merged.map((row) => this.recordOf(row)));
+    });
   }
 
   /** @throws {Problem} 503 `data-unreadable` */
@@ -87,13 +64,13 @@ export class PersonRecords implements OnModuleInit {
     const { history: _, choices: __, ...trace } = traceOf(row, [], new Map());
     return {
       ...this.service.view(row),
-      // The view hides what a legal hold or a merge keeps.
+      // The view hides what a legal hold keeps.
       ...openProfile(row.profile),
       createdAt: row.createdAt,
       wantedAt: row.wantedAt,
       givenToPlatform: openProfile(row.appliedProfile),
       sentWithoutAnswer: openProfile(row.unsettledProfile),
-      formerPlatformUserIds: users.filter((user) => user !== row.platformUserId),
+      otherPlatformUserIds: users.filter((user) => user !== row.platformUserId),
       trace,
     };
   }

@@ -23,6 +23,8 @@ export class UnsettledCreateResponse {
 
 export class KnownResponse {
   platformUserId!: string | null;
+  /** Its other users on the platform, such as those of clients merged into it; they are deleted with the person */
+  otherPlatformUserIds!: string[];
   /** A create that may have reached the platform, without an answer */
   unsettledCreate!: UnsettledCreateResponse | null;
   /** When the platform last reported the email as unknown */

@@ -25,14 +25,23 @@ export function traceOf(row: PersonRow, calls: readonly TracedCallResponse[], pa
   const unsettledCreate =
     unsettled && isCreate(unsettled) ? { hasEmail: unsettled.email !== null, lookUpAt: unsettled.lookUpAt } : null;
   const emailClaim = hasEmail ? context.claim : null;
+  const otherPlatformUserIds = person.others.map(({ id }) => id);
   return {
     externalId,
     kind,
     state,
     wanted: { present: person.wanted, hasEmail, providers },
-    known: { platformUserId, unsettledCreate, checkedAbsentAt, appliedProviders, emailClaim, failures },
+    known: {
+      platformUserId,
+      otherPlatformUserIds,
+      unsettledCreate,
+      checkedAbsentAt,
+      appliedProviders,
+      emailClaim,
+      failures,
+    },
     nextStep: unlessPaused(explain(nextStep(person, context), person), pauses, context.now),
-    choices: resolveChoices(state, person, context),
+    choices: resolveChoices(state, person),
     history: calls.map(({ at, operation, status, outcome, durationMs }) => ({
       ...{ at, operation, status, outcome, durationMs },
     })),

@@ -8,16 +8,17 @@ import {
   type Handled,
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
-import { applyLink } from '../rules/resolve-rule.js';
+import { applyEvent } from '../rules/resolve-rule.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { linkedFields, PeopleRepository } from '../store/people.repository.js';
+import type { PersonRow } from '../store/person-row.js';
 import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
 
 /**
- * Handles USER_CREATED. Links the user to the person with its external id if the role fits and neither side is mapped;
- * this settles a client whose create got no answer. A former id means the person that represents it, because the
- * platform keeps the id of the create. A user without such a person is listed as unknown to the EHR. The role of a user
- * that is linked already is kept, because it decides whether a deletion may delete the user.
+ * Handles USER_CREATED. Links the user to the person with its external id if the role fits; this settles a client whose
+ * create got no answer. If the person has another user, this one goes with it. A former id means the person that has its
+ * successor, because the platform keeps the id of the create. A user without such a person is listed as unknown to the
+ * EHR. The role of a user is kept, because it decides whether a deletion may delete the user.
  */
 @Injectable()
 export class UserCreatedHandler implements EventHandler<InboxEvent<'USER_CREATED'>> {
@@ -34,37 +35,38 @@ export class UserCreatedHandler implements EventHandler<InboxEvent<'USER_CREATED
 
   async handle({ userId, role, externalUserId }: InboxEvent<'USER_CREATED'>, tx: Tx): Promise<Handled> {
     const user = { platformUserId: userId, role, externalUserId };
-    if (!(await this.users.isSettled(tx, userId))) await this.link(tx, user);
+    if (!(await this.users.isDeleted(tx, userId))) await this.link(tx, user);
     await this.announce(tx, user);
     return 'processed';
   }
 
   private async link(tx: Tx, user: UnknownPlatformUser): Promise<void> {
     const { platformUserId, role, externalUserId } = user;
-    const holder = await this.people.lock(tx, { platformUserId });
-    if (holder) {
-      await this.users.save(tx, { platformUserId, role, externalUserId: null });
-      // The role may allow a deletion that waits for it.
-      const current = await this.people.find({ id: holder.id }, tx);
-      if (current) await this.people.update(tx, current, current.person);
-      return;
-    }
+    const owner = await this.people.ownerOf(tx, platformUserId);
     const kind = kindOfRole(role);
     const key = kind && externalUserId !== null ? { kind, externalId: externalUserId } : undefined;
     const former = key && (await this.formerIds.find(key.kind, [key.externalId], tx)).get(key.externalId);
-    const row = key && (await this.people.lock(tx, former ? { id: former.id } : key));
+    const named = owner ?? former;
+    const row = named ? await this.people.lock(tx, { id: named.id }) : key && (await this.people.lock(tx, key));
     // A deletion of this user may have been answered before the person was locked.
-    if (await this.users.isSettled(tx, platformUserId)) return;
-    const isOpen = row && row.person.platformUserId === null && (row.person.wanted || row.person.unsettled !== null);
+    if (await this.users.isDeleted(tx, platformUserId)) return;
+    if (row && usersOf(row).includes(platformUserId)) {
+      await this.users.save(tx, { platformUserId, role, externalUserId: null });
+      // The role may allow a deletion that waits for it.
+      const current = await this.people.mustLock(tx, row.id);
+      await this.people.update(tx, current, current.person);
+      return;
+    }
+    const isOpen = row && (row.wanted || row.platformUserId !== null || row.person.unsettled !== null);
     if (!isOpen) return this.users.save(tx, user);
-    await this.people.update(tx, row, applyLink(row.person, platformUserId, 'event'), linkedFields(row));
+    const fields = row.platformUserId === null ? linkedFields(row) : {};
+    await this.people.update(tx, row, applyEvent(row.person, platformUserId), fields);
     const subjects = { [row.kind]: [row.externalId], 'platform-user': [platformUserId] };
     await this.audit.system('person.linked-by-event', subjects, 'ok', tx);
   }
 
   private async announce(tx: Tx, { platformUserId: userId, role, externalUserId }: UnknownPlatformUser) {
-    const owner = await this.people.ownerOf(tx, userId);
-    const person = owner?.mergedInto ? await this.people.find({ id: owner.mergedInto }, tx) : owner;
+    const person = await this.people.ownerOf(tx, userId);
     const subject = person ? `${person.kind}s/${encodeURIComponent(person.externalId)}` : 'people/unknown-to-ehr';
     await this.feed.append(tx, {
       type: 'user.created',
@@ -73,3 +75,8 @@ export class UserCreatedHandler implements EventHandler<InboxEvent<'USER_CREATED
     });
   }
 }
+
+const usersOf = ({ platformUserId, person }: PersonRow): (string | null)[] => [
+  platformUserId,
+  ...person.others.map(({ id }) => id),
+];

@@ -58,7 +58,8 @@ describe('a success', () => {
   test('of a create keeps the user that an event linked meanwhile', () => {
     const linked: Person = { ...unmapped, platformUserId: 'u1', origin: 'event' };
     expect(answered(linked, create, created('u1'))).toMatchObject({ platformUserId: 'u1', origin: 'created' });
-    expect(answered(linked, create, created('u2'))).toEqual({ ...linked, unsettled: null, call: null });
+    const both = { ...linked, others: [{ id: 'u2', origin: 'created', role: null }] };
+    expect(answered(linked, create, created('u2'))).toEqual(both);
   });
 
   test('of a list applies it', () => {

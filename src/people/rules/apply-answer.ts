@@ -1,7 +1,16 @@
 import type { Verdict } from '../../platform/pauses/pause-rule.js';
 import { backoff } from '../../queue/work/backoff.js';
 import type { CallStep } from './next-step.js';
-import { type Call, isCreate, type Operation, type Origin, type Person, type Unsettled } from './person.js';
+import {
+  type Call,
+  isCreate,
+  NO_USER,
+  type Operation,
+  type Origin,
+  type Person,
+  type RoleFit,
+  type Unsettled,
+} from './person.js';
 import type { Review } from './person-codes.js';
 
 /** A call as it was sent. */
@@ -13,7 +22,7 @@ export interface SentCall extends Call, Pick<CallStep, 'subject' | 'providerUser
 /** What a readable 2xx says, and what is known here about the user that it names. */
 export type Result =
   | { kind: 'absent' | 'applied' | 'deleted' }
-  | { kind: 'exists' | 'created'; userId: string; heldByAnother: boolean; role: 'fits' | 'differs' | null };
+  | { kind: 'exists' | 'created'; userId: string; heldByAnother: boolean; role: RoleFit };
 
 /** The answer to a call. */
 export interface Answer {
@@ -164,13 +173,15 @@ export function applyAnswer(person: Person, call: SentCall, answer: Answer, fact
 export function applyLate(person: Person, call: SentCall, { result }: Answer): Person {
   if (!result || !makesUser(call, result)) return person;
   const closed = settle(person, call.id);
-  return person.platformUserId === null ? mapped(closed, result, 'created', listAfterCreate(call, result)) : closed;
+  if (person.platformUserId !== null) return withAnother(closed, result);
+  return mapped(closed, result, 'created', listAfterCreate(call, result));
 }
 
-/** The user of an answer, if its person has another one; otherwise undefined. */
-export function secondUserOf(person: Person, call: SentCall, { result }: Answer): string | undefined {
-  if (!result || !makesUser(call, result) || person.platformUserId === null) return undefined;
-  return result.userId === person.platformUserId || result.heldByAnother ? undefined : result.userId;
+/** Keeps the user that a create made although its person has another one. */
+function withAnother(person: Person, { userId: id, heldByAnother, role }: UserResult): Person {
+  const isKnown = id === person.platformUserId || person.others.some((other) => other.id === id);
+  if (isKnown || heldByAnother || role === 'differs') return person;
+  return { ...person, others: [...person.others, { id, origin: 'created', role }] };
 }
 
 type UserResult = Extract<Result, { userId: string }>;
@@ -215,14 +226,16 @@ function succeed(
     }
     case 'exists': {
       const isLookup = call.subject === 'attempted';
-      if (before.platformUserId !== null) return isLookup ? { ...cleared, unsettled: null } : cleared;
+      if (before.platformUserId !== null)
+        return isLookup ? withAnother({ ...cleared, unsettled: null }, result) : cleared;
       // The EHR has changed the email since, so that this user may be someone else.
       if (!isLookup && !isSame) return cleared;
       if (result.role === 'differs') return reviewed({ ...cleared, unsettled: null }, 'role-mismatch');
       return mapped(cleared, result, isLookup ? 'created' : 'linked', null);
     }
     case 'created': {
-      if (before.platformUserId !== null && before.platformUserId !== result.userId) return cleared;
+      if (before.platformUserId !== null && before.platformUserId !== result.userId)
+        return withAnother(cleared, result);
       return mapped(cleared, result, 'created', listAfterCreate(call, result));
     }
     case 'applied':
@@ -268,12 +281,15 @@ function settle(person: Person, callId: string): Person {
 function mapped(person: Person, result: UserResult, origin: Origin, appliedProviders: string[] | null): Person {
   if (result.heldByAnother) return reviewed({ ...person, unsettled: null }, 'platform-user-taken');
   const isCurrent = result.kind === 'exists' ? { unsettled: null } : {};
-  const user = { platformUserId: result.userId, origin, checkedAbsentAt: null, appliedProviders };
-  return { ...person, ...isCurrent, ...user, fault: null, refused: null, dueAt: person.call ? person.dueAt : null };
+  const others = person.others.filter(({ id }) => id !== result.userId);
+  const user = { platformUserId: result.userId, origin, role: result.role, others };
+  const known = { checkedAbsentAt: null, appliedProviders };
+  const reset = { fault: null, refused: null, dueAt: person.call ? person.dueAt : null };
+  return { ...person, ...isCurrent, ...user, ...known, ...reset };
 }
 
 function unmapped(person: Person): Person {
-  const nothing = { platformUserId: null, origin: null, unsettled: null, checkedAbsentAt: null, review: null };
+  const nothing = { ...NO_USER, unsettled: null, checkedAbsentAt: null, review: null };
   return { ...person, ...nothing, appliedProviders: [], fault: null, refused: null, dueAt: null };
 }
 

@@ -1,4 +1,4 @@
-import { type Answer, abandon, applyLate, secondUserOf } from './apply-answer.js';
+import { type Answer, abandon, applyLate, type SentCall } from './apply-answer.js';
 import {
   answered,
   at,
@@ -130,24 +130,27 @@ describe('a late answer', () => {
 
   test('never replaces the user that an event linked, but settles the create', () => {
     const linked: Person = { ...abandoned, platformUserId: 'u1', origin: 'event' };
-    expect(applyLate(linked, create, created())).toEqual({ ...linked, unsettled: null });
+    expect(applyLate(linked, create, created())).toMatchObject({ platformUserId: 'u1', unsettled: null });
   });
 });
 
 describe('a second user', () => {
   const linked: Person = { ...unmapped, platformUserId: 'u1', origin: 'event' };
+  const others = (person: Person, call: SentCall, answer: Answer) => applyLate(person, call, answer).others;
 
   test('is the one that a create made, or that its lookup found, if the person has another one', () => {
-    expect(secondUserOf(linked, create, created('u2'))).toBe('u2');
-    expect(secondUserOf(linked, check('attempted'), found({ userId: 'u2' }))).toBe('u2');
+    const second = [{ id: 'u2', origin: 'created', role: null }];
+    expect(others(linked, create, created('u2'))).toEqual(second);
+    expect(others(linked, check('attempted'), found({ userId: 'u2' }))).toEqual(second);
+    expect(others(applyLate(linked, create, created('u2')), create, created('u2'))).toEqual(second);
   });
 
   test('is not the person’s own, another person’s, one of another role, or one that only has the email', () => {
-    expect(secondUserOf(linked, create, created('u1'))).toBeUndefined();
-    expect(secondUserOf(unmapped, create, created('u2'))).toBeUndefined();
-    expect(secondUserOf(linked, create, created('u2', true))).toBeUndefined();
-    expect(secondUserOf(linked, check('attempted'), found({ userId: 'u2', role: 'differs' }))).toBeUndefined();
-    expect(secondUserOf(linked, check('wanted'), found({ userId: 'u2' }))).toBeUndefined();
-    expect(secondUserOf(linked, create, failed('lost'))).toBeUndefined();
+    expect(others(linked, create, created('u1'))).toEqual([]);
+    expect(others(unmapped, create, created('u2'))).toEqual([]);
+    expect(others(linked, create, created('u2', true))).toEqual([]);
+    expect(others(linked, check('attempted'), found({ userId: 'u2', role: 'differs' }))).toEqual([]);
+    expect(others(linked, check('wanted'), found({ userId: 'u2' }))).toEqual([]);
+    expect(others(linked, create, failed('lost'))).toEqual([]);
   });
 });

@@ -16,7 +16,7 @@ function walked(rules: Rules, ...beginnings: Person[]): StateWalk {
   return walk;
 }
 
-const SHARED = ['email-taken', 'synced', 'rejected', 'deleted', 'platform-user-taken', 'role-mismatch'];
+const SHARED = ['email-taken', 'synced', 'rejected', 'deleted', 'role-mismatch'];
 
 test('every state of a provider ends: by itself, with a named cause, or by an operator', () => {
   const { codes, size } = walked(RULES, provider);

@@ -20,7 +20,6 @@ export interface Row {
 /** People as they are stored, with the writes of the EHR, the events of the platform and the decisions of operators. */
 export class MirrorPeople {
   readonly rows = new Map<string, Row>();
-  readonly secondUsers = new Set<string>();
   now = 0;
 
   constructor(
@@ -62,8 +61,10 @@ export class MirrorPeople {
   userCreated(id: string): void {
     const user = this.platform.userOf(id);
     const row = this.rows.get(id);
-    if (!user || !row || row.person.platformUserId !== null) return;
-    if (row.person.wanted || row.person.unsettled) this.store(id, this.rules.applyLink(row.person, user.id, 'event'));
+    if (!user || !row || row.person.platformUserId === user.id) return;
+    if (row.person.others.some((other) => other.id === user.id)) return;
+    const isOpen = row.person.wanted || row.person.unsettled || row.person.platformUserId !== null;
+    if (isOpen) this.store(id, this.rules.applyEvent(row.person, user.id));
   }
 
   /** Operators look at the platform and decide about everyone who needs it. */
@@ -76,13 +77,12 @@ export class MirrorPeople {
     const row = this.row(id);
     const user = this.platform.userOf(id);
     const action = actionFor(row, user !== undefined);
-    const context = this.contextOf(row);
-    const refusal = this.rules.refusalOf(action, row.state as 'failed', row.person, context);
+    const refusal = this.rules.refusalOf(action, row.state as 'failed', row.person);
     law(refusal === null, `${action} is refused for ${row.code}: ${refusal}`);
     const resolved =
       action === 'link'
         ? this.rules.applyLink(row.person, user?.id ?? '', 'resolved')
-        : this.rules.applyResolve(row.person, action, context);
+        : this.rules.applyResolve(row.person, action, this.moment());
     const version = row.person.version + 1;
     this.store(id, { ...resolved, version, wantedAt: this.moment(), dueAt: null });
   }
@@ -92,8 +92,9 @@ export class MirrorPeople {
   }
 
   /** Decides about a person and stores it, and then about those who depend on it. */
-  protected store(id: string, person: Person): void {
+  protected store(id: string, known: Person): void {
     const before = this.row(id);
+    const person = this.rules.withNextUser(known);
     this.decide({ ...before, person });
     const { state, listed } = this.row(id);
     const isMoved = state !== before.state || listed !== before.listed;
@@ -115,7 +116,7 @@ export class MirrorPeople {
     const isChanging = ({ state }: Row) => state === 'pending' || state === 'waiting';
     const user = person.platformUserId ?? '';
     return {
-      ...{ now: this.moment(), held: false, claim: 'held', role: null, hasSecondUser: false },
+      ...{ now: this.moment(), held: false, claim: 'held' },
       stillListed: [...this.rows.values()].some((row) => isChanging(row) && row.listed.includes(user)),
       providers: providers.map((externalId) => {
         return { externalId, platformUserId: assignableUser(this.row(externalId).person) };

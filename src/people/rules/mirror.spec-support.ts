@@ -83,8 +83,6 @@ export class Mirror extends MirrorPeople {
     const after = isCurrent
       ? this.rules.applyAnswer(person, call, answer, facts)
       : this.rules.applyLate(person, call, answer);
-    const second = this.rules.secondUserOf(person, call, answer);
-    if (second !== undefined) this.secondUsers.add(second);
     this.store(rowId, after);
     this.judgeAnswer(flight, person.platformUserId);
   }
@@ -129,7 +127,7 @@ export class Mirror extends MirrorPeople {
     if (!said || !('userId' in said)) return;
     const { person } = this.row(rowId);
     const user = this.platform.users.get(said.userId);
-    const isKnown = person.platformUserId === said.userId || this.secondUsers.has(said.userId);
+    const isKnown = person.platformUserId === said.userId || person.others.some(({ id }) => id === said.userId);
     // The user may have been deleted meanwhile, by a call that was in flight together with this one.
     law(said.kind === 'exists' || isKnown || !user, `the user that was created for ${rowId} was dropped`);
     const isLinked = before === null && person.platformUserId === said.userId && person.origin === 'linked';

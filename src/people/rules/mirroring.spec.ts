@@ -156,7 +156,7 @@ describe('a rule is noticed that', () => {
     ],
     [
       'deletes a user that was found only by its email',
-      { nextStep: (person, context) => RULES.nextStep(person, { ...context, role: 'fits' }) },
+      { nextStep: (person, context) => RULES.nextStep({ ...person, role: 'fits' }, context) },
     ],
     [
       'believes the answer to a list although an earlier one may still take effect',

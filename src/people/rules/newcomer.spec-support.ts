@@ -10,6 +10,8 @@ export function newcomer(kind: PersonKind): Person {
     email: null,
     platformUserId: null,
     origin: null,
+    role: null,
+    others: [],
     call: null,
     unsettled: null,
     checkedAbsentAt: null,

@@ -106,8 +106,7 @@ function absenceStep(person: Person, context: DecisionContext): Step {
   if (person.review === 'delete-unconfirmed') return review(person.review);
   if (person.platformUserId !== null) {
     if (mayMakeSecond(person)) return settleStep(person, 'deleting', 'delete-unknown');
-    if (isFoundOnlyByEmail(person, context)) return review('delete-linked');
-    if (context.hasSecondUser) return review('platform-user-taken');
+    if (isFoundOnlyByEmail(person)) return review('delete-linked');
     if (context.stillListed) return rest('deleting', 'clients-still-listed');
     return believedCall(person, 'deleteUser', 'deleting');
   }
@@ -116,10 +115,7 @@ function absenceStep(person: Person, context: DecisionContext): Step {
 }
 
 /** True if the user may belong to someone else: found by its email, without a report that its role fits. */
-export function isFoundOnlyByEmail(
-  { platformUserId, origin }: Person,
-  { role }: Pick<DecisionContext, 'role'>,
-): boolean {
+export function isFoundOnlyByEmail({ platformUserId, origin, role }: Person): boolean {
   return platformUserId !== null && origin === 'linked' && role !== 'fits';
 }
 

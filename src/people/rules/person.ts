@@ -45,6 +45,16 @@ export const RESTORED_CALL = '00000000-0000-0000-0000-000000000000';
 /** The origin of a person's user: created here, found by its email, named by an event, or linked manually. */
 export type Origin = 'created' | 'linked' | 'event' | 'resolved';
 
+/** Whether the role that the platform reported for a user fits its person; null if it reported none. */
+export type RoleFit = 'fits' | 'differs' | null;
+
+/** A user on the platform that belongs to a person, besides the one of its row. */
+export interface OtherUser {
+  id: string;
+  origin: Origin;
+  role: RoleFit;
+}
+
 /** The latest refusal of an operation, until the operation gets another answer. */
 export interface Refusal {
   operation: Operation;
@@ -66,6 +76,10 @@ export interface Person {
   platformUserId: string | null;
   /** Null without a user. */
   origin: Origin | null;
+  /** Of the user; read only of a person to delete. */
+  role: RoleFit;
+  /** Its other users, such as those of clients merged into it. They are deleted with it, one after the other. */
+  others: readonly OtherUser[];
   call: Call | null;
   unsettled: Unsettled | null;
   /** When the platform last reported the desired email as unknown; without an email, when an operator reported it. */
@@ -81,6 +95,8 @@ export interface Person {
   /** Not before this time; null: now, at the person's place. */
   dueAt: Date | null;
 }
+
+export const NO_USER = { platformUserId: null, origin: null, role: null } as const;
 
 /** The outcomes of earlier calls, which every write by the EHR and every decision of an operator resets. */
 export const RESET_ON_WRITE = { fault: null, refused: null, failures: 0, dueAt: null } as const;
@@ -103,15 +119,23 @@ export interface DecisionContext {
   providers: ListedProvider[];
   /** True if a client's list on the platform still contains this provider and is about to change. */
   stillListed: boolean;
-  /** The role that the platform reported for the user of a person to delete; null if none. */
-  role: 'fits' | 'differs' | null;
-  /** True if the platform has another user with the external id of a person to delete. */
-  hasSecondUser: boolean;
 }
 
 /** True if a call creates a user. Only creates must never be repeated. */
 export const isCreate = ({ operation }: Pick<Call, 'operation'>): boolean =>
   operation === 'createProvider' || operation === 'createClient';
+
+/**
+ * A person without a user goes on with the next of its others, once no create can name one. Pure. What failed, and what
+ * an operator had to decide, was about another user.
+ */
+export function withNextUser(person: Person): Person {
+  const [next, ...others] = person.others;
+  if (!next || person.platformUserId !== null || person.unsettled) return person;
+  const { id: platformUserId, origin, role } = next;
+  const user = { platformUserId, origin, role, others, appliedProviders: null, checkedAbsentAt: null };
+  return { ...person, ...RESET_ON_WRITE, ...user, review: null };
+}
 
 /** True if a change made a provider assignable, or assignable as another user. */
 export function becameAssignable(before: Person | undefined, after: Person): boolean {

@@ -1,19 +1,15 @@
 import { newcomer } from './newcomer.spec-support.js';
-import type { DecisionContext, Person, PersonState } from './person.js';
+import type { Person, PersonState } from './person.js';
 import { applyResolve, checkResolve, type ResolveAction, resolveChoices } from './resolve-rule.js';
 
 const unmapped = newcomer('client');
 const mapped = { ...unmapped, platformUserId: 'u-1' };
-const known: Pick<DecisionContext, 'now' | 'role' | 'hasSecondUser'> = {
-  now: new Date('2026-11-21T05:00:00Z'),
-  role: null,
-  hasSecondUser: false,
-};
+const now = new Date('2026-11-21T05:00:00Z');
 
 /** The type of the problem, or null. */
-function resolveProblem(action: ResolveAction, state: PersonState, person: Person, context = known): string | null {
+function resolveProblem(action: ResolveAction, state: PersonState, person: Person): string | null {
   try {
-    checkResolve(action, state, person, context);
+    checkResolve(action, state, person);
     return null;
   } catch (problem) {
     return (problem as { type: string }).type;
@@ -23,7 +19,7 @@ function resolveProblem(action: ResolveAction, state: PersonState, person: Perso
 const ACTIONS: ResolveAction[] = ['link', 'create', 'retry', 'ignore'];
 
 test('a refused action is answered with the accepted ones', () => {
-  expect(() => checkResolve('create', 'failed', mapped, known)).toThrow(
+  expect(() => checkResolve('create', 'failed', mapped)).toThrow(
     expect.objectContaining({ more: { extensions: { state: 'failed', choices: ['link', 'retry', 'ignore'] } } }),
   );
 });
@@ -45,19 +41,16 @@ test.each<PersonState>(['needs-review', 'failed'])(
 test('a deletion that was not confirmed accepts create, which counts the person as deleted', () => {
   const doubted: Person = { ...mapped, wanted: false, review: 'delete-unconfirmed' };
   expect(resolveProblem('create', 'needs-review', doubted)).toBeNull();
-  expect(applyResolve(doubted, 'create', known)).toMatchObject({ platformUserId: null, review: null, unsettled: null });
+  expect(applyResolve(doubted, 'create', now)).toMatchObject({ platformUserId: null, review: null, unsettled: null });
 });
 
 test('delete is accepted only for a deleted person whose user is doubtful', () => {
   const linked: Person = { ...mapped, origin: 'linked', wanted: false };
   expect(resolveProblem('delete', 'needs-review', linked)).toBeNull();
-  expect(
-    resolveProblem('delete', 'needs-review', { ...mapped, wanted: false }, { ...known, hasSecondUser: true }),
-  ).toBeNull();
   for (const other of [unmapped, mapped, { ...linked, wanted: true }, { ...linked, origin: 'resolved' as const }]) {
     expect(resolveProblem('delete', 'needs-review', other)).toBe('nothing-to-resolve');
   }
-  expect(resolveProblem('delete', 'needs-review', linked, { ...known, role: 'fits' })).toBe('nothing-to-resolve');
+  expect(resolveProblem('delete', 'needs-review', { ...linked, role: 'fits' })).toBe('nothing-to-resolve');
 });
 
 test('a synced person is never created again, linked elsewhere or ignored', () => {
@@ -67,8 +60,7 @@ test('a synced person is never created again, linked elsewhere or ignored', () =
 });
 
 describe('the choices of a person', () => {
-  const actions = (state: PersonState, person: Person) =>
-    resolveChoices(state, person, known).map(({ action }) => action);
+  const actions = (state: PersonState, person: Person) => resolveChoices(state, person).map(({ action }) => action);
 
   test('are the accepted actions, and none if there is nothing to resolve', () => {
     expect(actions('needs-review', unmapped)).toEqual(ACTIONS);
@@ -79,7 +71,7 @@ describe('the choices of a person', () => {
   test('each have their own description, for desired and for deleted people', () => {
     for (const wanted of [true, false]) {
       const linked: Person = { ...mapped, origin: 'linked', wanted };
-      const texts = resolveChoices('needs-review', linked, known).map(({ does }) => does);
+      const texts = resolveChoices('needs-review', linked).map(({ does }) => does);
       expect(texts.every((text) => text.endsWith('.'))).toBe(true);
       expect(new Set(texts).size).toBe(texts.length);
     }
@@ -87,10 +79,10 @@ describe('the choices of a person', () => {
 
   test('describe whether ignoring a deleted person deletes its user', () => {
     const ignoring = (person: Person) => ({
-      says: resolveChoices('needs-review', person, known)
+      says: resolveChoices('needs-review', person)
         .find(({ action }) => action === 'ignore')
         ?.does.startsWith('Deletes'),
-      does: applyResolve(person, 'ignore', known).platformUserId !== null,
+      does: applyResolve(person, 'ignore', now).platformUserId !== null,
     });
     const gone = { ...mapped, wanted: false };
     expect(ignoring(gone)).toEqual({ says: true, does: true });

@@ -1,7 +1,7 @@
 import { Problem } from '../../http/problem/problem.js';
 import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 import { isFoundOnlyByEmail } from './next-step.js';
-import { type DecisionContext, type Origin, type Person, type PersonState, RESET_ON_WRITE } from './person.js';
+import { NO_USER, type Origin, type Person, type PersonState, RESET_ON_WRITE } from './person.js';
 
 /** The actions with which an operator may resolve a person. */
 export const RESOLVE_ACTIONS = codesOf(WORDS.resolveAction);
@@ -26,32 +26,21 @@ const REFUSALS = {
  *
  * @throws {Problem} 409 with the accepted `choices`
  */
-export function checkResolve(action: ResolveAction, state: PersonState, person: Person, context: UserFacts): void {
-  const refusal = refusalOf(action, state, person, context);
+export function checkResolve(action: ResolveAction, state: PersonState, person: Person): void {
+  const refusal = refusalOf(action, state, person);
   if (!refusal) return;
-  const choices = resolveChoices(state, person, context).map((choice) => choice.action);
+  const choices = resolveChoices(state, person).map((choice) => choice.action);
   throw new Problem(refusal, REFUSALS[refusal], { extensions: { state, choices } });
 }
 
-/** The time, and what is known about the user of a person to delete. */
-type UserFacts = Pick<DecisionContext, 'now' | 'role' | 'hasSecondUser'>;
-
-/** True if a deletion waits for an operator, because the user may be someone else or not the only one. */
-function isDeletionInReview(person: Person, context: UserFacts): boolean {
-  if (person.wanted || person.platformUserId === null) return false;
-  return isFoundOnlyByEmail(person, context) || context.hasSecondUser;
-}
+/** True if a deletion waits for an operator, because the user may be someone else. */
+const isDeletionInReview = (person: Person): boolean => !person.wanted && isFoundOnlyByEmail(person);
 
 /** Why an action cannot resolve a person; null if it can. Pure. */
-export function refusalOf(
-  action: ResolveAction,
-  state: PersonState,
-  person: Person,
-  context: UserFacts,
-): keyof typeof REFUSALS | null {
+export function refusalOf(action: ResolveAction, state: PersonState, person: Person): keyof typeof REFUSALS | null {
   // The answer must not meet a person that the operator has decided about.
   if (person.call && action !== 'retry') return 'call-under-way';
-  if (action === 'delete') return isDeletionInReview(person, context) ? null : 'nothing-to-resolve';
+  if (action === 'delete') return isDeletionInReview(person) ? null : 'nothing-to-resolve';
   const isLost = person.review === 'platform-user-missing' || person.review === 'delete-unconfirmed';
   if (action === 'create' && person.platformUserId !== null && !isLost) {
     return state === 'needs-review' || state === 'failed' ? 'has-platform-user' : 'nothing-to-resolve';
@@ -68,12 +57,12 @@ interface ResolveChoice {
 }
 
 /** The accepted actions for a person that needs a review or has failed, otherwise none. Pure. */
-export function resolveChoices(state: PersonState, person: Person, context: UserFacts): ResolveChoice[] {
+export function resolveChoices(state: PersonState, person: Person): ResolveChoice[] {
   if (state !== 'needs-review' && state !== 'failed') return [];
-  const possible = RESOLVE_ACTIONS.filter((action) => refusalOf(action, state, person, context) === null);
+  const possible = RESOLVE_ACTIONS.filter((action) => refusalOf(action, state, person) === null);
   return possible.map((action) => ({
     action,
-    does: person.wanted ? EFFECTS[action] : deletedEffect(action, person, isDeletionInReview(person, context)),
+    does: person.wanted ? EFFECTS[action] : deletedEffect(action, person, isDeletionInReview(person)),
   }));
 }
 
@@ -110,15 +99,15 @@ const UNOBSERVED = { unsettled: null, appliedProviders: null, checkedAbsentAt: n
 
 const RESET = { ...RESET_ON_WRITE, review: null } as const;
 
-/** Applies an action to a person. Pure. @param context what is known about the user of a person to delete */
-export function applyResolve(person: Person, action: Exclude<ResolveAction, 'link'>, context: UserFacts): Person {
+/** Applies an action to a person at a time. Pure. */
+export function applyResolve(person: Person, action: Exclude<ResolveAction, 'link'>, now: Date): Person {
   const reset: Person = { ...person, ...RESET };
   switch (action) {
     case 'create':
       return {
-        ...{ ...reset, ...UNOBSERVED, platformUserId: null, origin: null },
+        ...{ ...reset, ...UNOBSERVED, ...NO_USER },
         // The operator has looked, as no lookup can without an email.
-        checkedAbsentAt: person.email === null ? context.now : null,
+        checkedAbsentAt: person.email === null ? now : null,
       };
     case 'retry':
       return { ...reset, checkedAbsentAt: null };
@@ -126,7 +115,7 @@ export function applyResolve(person: Person, action: Exclude<ResolveAction, 'lin
       return { ...reset, origin: 'resolved' };
     case 'ignore': {
       if (person.wanted) return { ...reset, fault: 'ignored' };
-      const kept = isDeletionInReview(person, context) ? { platformUserId: null, origin: null } : {};
+      const kept = isDeletionInReview(person) ? NO_USER : {};
       return { ...reset, unsettled: null, ...kept };
     }
   }
@@ -138,5 +127,12 @@ export function applyResolve(person: Person, action: Exclude<ResolveAction, 'lin
  */
 export function applyLink(person: Person, platformUserId: string, origin: Origin): Person {
   const inFlight = person.call?.id === person.unsettled?.call ? person.unsettled : null;
-  return { ...person, ...RESET, ...UNOBSERVED, unsettled: inFlight, platformUserId, origin };
+  const others = person.others.filter(({ id }) => id !== platformUserId);
+  return { ...person, ...RESET, ...UNOBSERVED, unsettled: inFlight, platformUserId, origin, role: null, others };
+}
+
+/** Gives a person the user that an event names as its own; besides the one that it has. Pure. */
+export function applyEvent(person: Person, id: string): Person {
+  if (person.platformUserId === null) return applyLink(person, id, 'event');
+  return { ...person, others: [...person.others, { id, origin: 'event', role: 'fits' }] };
 }

@@ -4,19 +4,12 @@ import { dueAtOf, type RestStep } from './next-step.js';
 import { assignableUser, type DecisionContext, type Person, RESET_ON_WRITE } from './person.js';
 import { RESOLVE_ACTIONS } from './resolve-rule.js';
 import type { Rules } from './rules.spec-support.js';
-import { answersTo, callOf, contextsOf, FUTURE, keyOf, normal, type State } from './states.spec-support.js';
+import { answersTo, callOf, contextsOf, FUTURE, keyOf, normal, type State, withRoles } from './states.spec-support.js';
 
 /** A state from which no time, no named cause and no operator leads on. */
 export class DeadEnd extends Error {}
 
-const UNLISTED = {
-  now: NOW,
-  claim: 'held',
-  stillListed: false,
-  held: false,
-  role: null,
-  hasSecondUser: false,
-} as const;
+const UNLISTED = { now: NOW, claim: 'held', stillListed: false, held: false } as const;
 
 /** Walks through all states that any calls, answers, writes, events, decisions of operators and waits lead to. */
 export class StateWalk {
@@ -39,7 +32,7 @@ export class StateWalk {
   }
 
   private visit(state: State): void {
-    const next = normal(state);
+    const next = normal({ ...state, person: this.rules.withNextUser(state.person) });
     const key = keyOf(next);
     if (this.known.has(key)) return;
     this.known.add(key);
@@ -48,7 +41,8 @@ export class StateWalk {
 
   private leave(state: State): void {
     const { person, sent, late } = state;
-    for (const context of contextsOf(person)) this.decide(state, context);
+    for (const known of withRoles(person))
+      for (const context of contextsOf(person)) this.decide({ ...state, person: known }, context);
     this.write(state);
     this.link(state);
     if (sent) {
@@ -69,7 +63,7 @@ export class StateWalk {
     const dueAt = dueAtOf(person, step);
     const stored = { ...state, person: { ...person, dueAt } };
     this.visit(stored);
-    this.resolve(stored, step.state, context);
+    this.resolve(stored, step.state);
     if (person.call) {
       if (dueAt === null) throw new DeadEnd(`no one looks after a call: ${JSON.stringify(person)}`);
       return;
@@ -108,13 +102,9 @@ export class StateWalk {
       }
       case 'needs-review':
       case 'failed': {
-        const choices = this.rules.resolveChoices(step.state, person, context);
+        const choices = this.rules.resolveChoices(step.state, person);
         const cause = step.code === 'email-taken' && differs(person, { ...context, claim: 'free' });
-        const left = choices.some(({ action }) => {
-          // A deletion that an operator confirms is no longer in doubt.
-          const where = action === 'delete' ? { ...context, hasSecondUser: false } : context;
-          return differs(this.resolved(person, action, where), where);
-        });
+        const left = choices.some(({ action }) => differs(this.resolved(person, action)));
         if (!left && !cause) fail();
         return;
       }
@@ -123,17 +113,17 @@ export class StateWalk {
     }
   }
 
-  private resolve(state: State, shown: RestStep['state'], context: DecisionContext): void {
+  private resolve(state: State, shown: RestStep['state']): void {
     for (const action of RESOLVE_ACTIONS) {
-      if (this.rules.refusalOf(action, shown, state.person, context) !== null) continue;
-      const resolved = this.resolved(state.person, action, context);
+      if (this.rules.refusalOf(action, shown, state.person) !== null) continue;
+      const resolved = this.resolved(state.person, action);
       this.visit({ ...state, person: { ...resolved, version: 2 } });
     }
   }
 
-  private resolved(person: Person, action: (typeof RESOLVE_ACTIONS)[number], context: DecisionContext): Person {
+  private resolved(person: Person, action: (typeof RESOLVE_ACTIONS)[number]): Person {
     if (action === 'link') return { ...this.rules.applyLink(person, 'u1', 'resolved'), dueAt: null };
-    return { ...this.rules.applyResolve(person, action, context), dueAt: null };
+    return { ...this.rules.applyResolve(person, action, NOW), dueAt: null };
   }
 
   /** Writes of the EHR: the same or another email, none, another list, and a deletion, also under a legal hold. */
@@ -152,11 +142,12 @@ export class StateWalk {
     this.visit({ ...state, person: { ...gone, email: null } });
   }
 
-  /** An event names the user of a person that has none. */
+  /** An event names a user of a person. */
   private link(state: State): void {
     const { person } = state;
-    if (person.platformUserId !== null || !(person.wanted || person.unsettled)) return;
-    this.visit({ ...state, person: this.rules.applyLink(person, 'u1', 'event') });
+    if (person.others.length > 0) return;
+    const isOpen = person.wanted || person.unsettled || person.platformUserId !== null;
+    if (isOpen) this.visit({ ...state, person: this.rules.applyEvent(person, 'u2') });
   }
 
   private answer(state: State): void {

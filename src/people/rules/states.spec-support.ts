@@ -40,6 +40,7 @@ export function normal({ person, sent, late }: State): State {
       ...person,
       ...{ version: 1, email: email === null ? null : 'a1', platformUserId: platformUserId === null ? null : 'u1' },
       origin: platformUserId === null ? null : origin === 'linked' ? 'linked' : 'created',
+      ...{ role: null, others: person.others.slice(0, 1).map((other) => ({ ...other, id: 'u2', role: null })) },
       call: current && { id: 'sent', operation: current.operation, version: current.version, lookUpAt: FUTURE },
       unsettled: unsettled && {
         ...{ operation: unsettled.operation, email: emailOf(unsettled.email), lookUpAt: time(unsettled.lookUpAt) },
@@ -65,13 +66,13 @@ export function keyOf({ person, sent, late }: State): string {
   const unsettled = open ? `${open.call},${open.operation},${open.email},${+open.lookUpAt}` : '';
   const current = sent ? `${sent.operation},${sent.version},${sent.subject},${sent.email},${sent.providerUserIds}` : '';
   const dead = late ? `${late.providerUserIds}` : '-';
-  return `${flags}|${known}|${list}|${unsettled}|${refused?.operation},${refused?.code}|${current}|${dead}`;
+  return `${flags}|${known}|${person.others.length}|${list}|${unsettled}|${refused?.operation},${refused?.code}|${current}|${dead}`;
 }
 
 /** The surroundings that make a difference for a person. An email is claimed, or not, before a step is stored. */
 export function contextsOf({ wanted, kind }: Person): DecisionContext[] {
   const usual = { now: NOW, held: false, claim: 'held', providers: [], stillListed: false } as const;
-  const open: DecisionContext = { ...usual, providers: [], role: null, hasSecondUser: false };
+  const open: DecisionContext = { ...usual, providers: [] };
   const isClient = kind === 'client';
   if (wanted) {
     const users = isClient ? [null, 'u-provider'] : [null];
@@ -82,16 +83,13 @@ export function contextsOf({ wanted, kind }: Person): DecisionContext[] {
       }),
     );
   }
-  const stopped = { ...open, held: isClient, stillListed: !isClient };
-  const users = (
-    [
-      [null, false],
-      ['fits', false],
-      ['fits', true],
-      ['differs', false],
-    ] as const
-  ).map(([role, hasSecondUser]) => ({ ...open, role, hasSecondUser }));
-  return [stopped, ...users];
+  return [{ ...open, held: isClient, stillListed: !isClient }, open];
+}
+
+/** A person with each role that its user may have, if it matters. */
+export function withRoles(person: Person): Person[] {
+  if (person.wanted || person.origin !== 'linked') return [person];
+  return ([null, 'fits', 'differs'] as const).map((role) => ({ ...person, role }));
 }
 
 /** The call of a step, or the check that goes in its place while the API is probed. */

@@ -19,7 +19,6 @@ import {
   applyLate,
   type Result,
   type SentCall,
-  secondUserOf,
 } from '../rules/apply-answer.js';
 import type { CallResult } from '../rules/call-result.js';
 import { type CallStep, isReading } from '../rules/next-step.js';
@@ -28,7 +27,7 @@ import { ProfileSeal } from '../rules/profile.js';
 import { isStandingStill } from './due-people.repository.js';
 import { type MoreFields, PeopleRepository } from './people.repository.js';
 import type { PersonRow } from './person-row.js';
-import { PlatformUsersRepository, ROLES } from './platform-users.repository.js';
+import { PlatformUsersRepository } from './platform-users.repository.js';
 
 /** How late a call may leave after its job was taken, because the limiter counts the job and the platform the call. */
 export const LEAVES_WITHIN_MS = 1_000;
@@ -135,7 +134,7 @@ export class CallsRepository {
       const succeededAt = pauses.get(tried ?? operation)?.succeededAt ?? null;
       const facts = { now, limitedUntil, succeededAt, fraction: this.random.fraction() };
       const person = isCurrent ? applyAnswer(row.person, call, answer, facts) : applyLate(row.person, call, answer);
-      await this.saveUsers(tx, row, call, person, answer);
+      if (person.platformUserId === null) await this.users.saveLost(tx, row);
       if (!isCurrent && person === row.person) return false;
       const errorCode = isCurrent ? codeOf(verdict, result, call) : row.errorCode;
       const { step } = await this.people.update(tx, { ...row, step: row.step ?? operation, errorCode }, person, {
@@ -194,18 +193,6 @@ export class CallsRepository {
   private async resultOf(tx: Tx, row: PersonRow, { said }: CallResult): Promise<Result | null> {
     if (!said || !('userId' in said)) return said as Result | null;
     return { ...said, ...(await this.users.fit(tx, said.userId, row)) };
-  }
-
-  /** Stores a second user of the person, and a deleted one. */
-  private async saveUsers(tx: Tx, row: PersonRow, call: SentCall, person: Person, answer: Answer): Promise<void> {
-    const platformUserId = secondUserOf(row.person, call, answer);
-    if (platformUserId !== undefined) {
-      const { kind, externalId: externalUserId } = row;
-      await this.users.save(tx, { platformUserId, role: ROLES[kind], externalUserId });
-    }
-    if (person.platformUserId === null && row.person.platformUserId !== null) {
-      await this.users.saveDeleted(tx, row.person.platformUserId, row.id);
-    }
   }
 
   private texts(row: PersonRow, person: Person, { errorText, inviteUrl }: CallResult): MoreFields {

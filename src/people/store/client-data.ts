@@ -5,7 +5,7 @@ import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
 import type { PersonKind } from '../rules/person.js';
 import { type PersonKey, ProfileSeal } from '../rules/profile.js';
-import { familyOf } from './former-ids.repository.js';
+import { identityOf } from './former-ids.repository.js';
 import type { PersonRow } from './person-row.js';
 import { usersOf } from './person-users.js';
 
@@ -13,11 +13,11 @@ import { usersOf } from './person-users.js';
 export interface DataSubject {
   kind: PersonKind;
   externalId: string;
-  /** All current and former ids of the person and of the clients merged into it. */
+  /** All current and former ids. */
   externalIds: string[];
-  /** The internal ids of these. */
-  people: string[];
-  /** All current and former platform users of these. None for a merged client, whose sessions are those of the survivor. */
+  /** The internal id; null if the person is unknown. */
+  id: string | null;
+  /** All current and former platform users. */
   platformUserIds: string[];
   /** Fingerprints of emails. */
   emails: Buffer[];
@@ -71,14 +71,14 @@ export class ClientData {
   }
 
   async subjectOf(sql: Pick<Pool, 'query'>, { kind, externalId }: PersonKey): Promise<DataSubject> {
-    const { people, externalIds } = await familyOf(sql, kind, externalId);
+    const { id, externalIds } = await identityOf(sql, kind, externalId);
     const { rows } = await sql.query<{ email: Buffer }>(
-      `SELECT email_fingerprint AS email FROM people WHERE id = ANY ($1::uuid[]) AND email_fingerprint IS NOT NULL
-       UNION SELECT fingerprint FROM email_claims WHERE person_id = ANY ($1::uuid[])`,
-      [people],
+      `SELECT email_fingerprint AS email FROM people WHERE id = $1 AND email_fingerprint IS NOT NULL
+       UNION SELECT fingerprint FROM email_claims WHERE person_id = $1`,
+      [id],
     );
     const platformUserIds = await usersOf(sql, { kind, externalId });
-    return { kind, externalId, externalIds, people, platformUserIds, emails: rows.map(({ email }) => email) };
+    return { kind, externalId, externalIds, id, platformUserIds, emails: rows.map(({ email }) => email) };
   }
 
   /**
@@ -87,12 +87,9 @@ export class ClientData {
    * @param names true if the caller erases the names and the email in the person's row, so that the audit log says it
    */
   async erase(tx: Tx, row: PersonRow, { names }: { names: boolean }): Promise<void> {
-    const { id, kind, externalId } = row;
-    const emails = this.emailsOf(row);
-    const family = await this.subjectOf(this.prisma.sql(tx), row);
-    const own = { ...family, people: [id], externalIds: [externalId], platformUserIds: [], emails };
-    // The survivor of a merged client keeps what they share.
-    const subject = row.mergedInto === null ? { ...family, emails: [...family.emails, ...emails] } : own;
+    const { kind, externalId } = row;
+    const stored = await this.subjectOf(this.prisma.sql(tx), row);
+    const subject = { ...stored, emails: [...stored.emails, ...this.emailsOf(row)] };
     const erased = names ? ['names and email'] : [];
     const session: string[] = [];
     for (const { erase, erased: name } of this.kinds) {
@@ -107,7 +104,7 @@ export class ClientData {
 
   /** Erases what names a person whom the EHR deletes although it has not named it. */
   async eraseUnknown(tx: Tx, { kind, externalId }: PersonKey): Promise<void> {
-    const subject = { kind, externalId, externalIds: [externalId], people: [], platformUserIds: [], emails: [] };
+    const subject = { kind, externalId, externalIds: [externalId], id: null, platformUserIds: [], emails: [] };
     for (const { ofUnknown, erase } of this.kinds) if (ofUnknown) await erase?.(tx, subject);
   }
 

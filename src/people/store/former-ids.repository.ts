@@ -7,37 +7,34 @@ import { SubjectIds } from '../../feed/subject-ids.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../rules/person.js';
 import type { PersonKey } from '../rules/profile.js';
-import type { FormerId, Identities } from '../rules/rename-rule.js';
-import { REPRESENTATIVE, usersOf } from './person-users.js';
+import type { PersonRow } from './person-row.js';
+import { usersOf } from './person-users.js';
 
-/** A person with the clients that were merged into it. */
-export interface Family {
-  people: string[];
-  /** Every id that any of them has or had. */
+/** A person by any of its ids. */
+export interface Identity {
+  /** The internal id; null if no person has or had the external id. */
+  id: string | null;
+  /** Every id that the person has or had. */
   externalIds: string[];
 }
 
-const FAMILY = `
-  WITH named AS (
-    SELECT person_id AS id FROM former_ids WHERE kind = $1::person_kind AND external_id = $2
-    UNION SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2 AND wanted_version > 0),
-  heads AS MATERIALIZED (
-    SELECT ${REPRESENTATIVE} AS id FROM people p WHERE p.id = ANY (ARRAY(SELECT id FROM named))),
-  family AS (
-    SELECT id, external_id FROM people WHERE id = ANY (ARRAY(SELECT id FROM heads))
-    UNION SELECT id, external_id FROM people WHERE merged_into = ANY (ARRAY(SELECT id FROM heads)))
-  SELECT coalesce((SELECT array_agg(id::text) FROM family), '{}') AS people, ARRAY(
-    SELECT $2 UNION SELECT external_id FROM family
-    UNION SELECT external_id FROM former_ids WHERE person_id IN (SELECT id FROM family)) AS "externalIds"`;
+const IDENTITY = `
+  WITH person AS MATERIALIZED (
+    SELECT id, external_id FROM people WHERE id = coalesce(
+      (SELECT person_id FROM former_ids WHERE kind = $1::person_kind AND external_id = $2),
+      (SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2 AND wanted_version > 0)))
+  SELECT (SELECT id FROM person), ARRAY(
+    SELECT $2 UNION SELECT external_id FROM person
+    UNION SELECT external_id FROM former_ids WHERE person_id IN (SELECT id FROM person)) AS "externalIds"`;
 
-/** Finds the family of a current or former id. An unknown id has no people, and only itself as an id. */
-export async function familyOf(sql: Pick<Pool, 'query'>, kind: string, externalId: string): Promise<Family> {
-  const { rows } = await sql.query<Family>(FAMILY, [kind, externalId]);
-  return rows[0] ?? { people: [], externalIds: [externalId] };
+/** Finds the person that a current or former id means. An unknown id has only itself as an id. */
+export async function identityOf(sql: Pick<Pool, 'query'>, kind: string, externalId: string): Promise<Identity> {
+  const { rows } = await sql.query<Identity>(IDENTITY, [kind, externalId]);
+  return rows[0] ?? { id: null, externalIds: [externalId] };
 }
 
 /** The person that a former id means now. */
-export interface Successor extends FormerId {
+export interface Successor {
   code: 'renamed' | 'merged';
   id: string;
   /** Its current external id. */
@@ -76,15 +73,10 @@ export class FormerIdsRepository implements OnModuleInit {
 
   onModuleInit(): void {
     for (const kind of ['provider', 'client'] as const) {
-      const find = async (sql: Pick<Pool, 'query'>, id: string) => (await familyOf(sql, kind, id)).externalIds;
+      const find = async (sql: Pick<Pool, 'query'>, id: string) => (await identityOf(sql, kind, id)).externalIds;
       this.entries.registerIds(kind, find);
       this.subjectIds.register(`${kind}s`, (id) => find(this.pool, id));
     }
-  }
-
-  /** The family of a current or former id. */
-  family(tx: Tx, kind: PersonKind, externalId: string): Promise<Family> {
-    return familyOf(this.prisma.sql(tx), kind, externalId);
   }
 
   /** All platform users that a person has or had (`usersOf`). */
@@ -95,16 +87,13 @@ export class FormerIdsRepository implements OnModuleInit {
   /** The successors of those ids that are former ones. */
   async find(kind: PersonKind, ids: readonly string[], tx?: Tx): Promise<Map<string, Successor>> {
     if (ids.length === 0) return new Map();
-    const named = { id: true, externalId: true } as const;
-    const person = { select: { ...named, successor: { select: named } } } as const;
     const rows = await (tx ?? this.prisma).formerId.findMany({
       where: { kind, externalId: { in: [...ids] } },
-      select: { externalId: true, personId: true, intoId: true, userId: true, person },
+      select: { externalId: true, merged: true, person: { select: { id: true, externalId: true } } },
     });
     return new Map(
-      rows.map(({ person: { successor, ...own }, ...row }) => {
-        const { id, externalId: current } = successor ?? own;
-        return [row.externalId, { ...row, id, current, code: successor ? ('merged' as const) : ('renamed' as const) }];
+      rows.map(({ externalId, merged, person: { id, externalId: current } }) => {
+        return [externalId, { code: merged ? ('merged' as const) : ('renamed' as const), id, current }];
       }),
     );
   }
@@ -144,24 +133,15 @@ export class FormerIdsRepository implements OnModuleInit {
     return (await tx.formerId.findFirst({ where })) !== null || (await tx.person.findFirst({ where })) !== null;
   }
 
-  /** The ids of a family, whose head must be locked. */
-  async identities(tx: Tx, { people }: Pick<Family, 'people'>): Promise<Identities> {
-    const named = { id: true, externalId: true, mergedInto: true } as const;
-    const former = { externalId: true, personId: true, intoId: true, userId: true } as const;
-    return {
-      people: await tx.person.findMany({ where: { id: { in: people } }, select: named }),
-      formerIds: await tx.formerId.findMany({ where: { personId: { in: people } }, select: former }),
-    };
+  /** Gives a locked person another id. */
+  async rename(tx: Tx, { id, kind, externalId }: PersonRow, newId: string): Promise<void> {
+    await tx.person.update({ where: { id }, data: { externalId: newId, newByImport: null } });
+    await tx.formerId.create({ data: { kind, externalId, personId: id } });
   }
 
-  /** Stores the changed ids of a family. A former id never changes; it is added or removed. */
-  async save(tx: Tx, kind: PersonKind, { people, formerIds }: Identities): Promise<void> {
-    for (const { id, externalId, mergedInto } of people) {
-      await tx.person.update({ where: { id }, data: { externalId, mergedInto, newByImport: null } });
-    }
-    const kept = formerIds.map(({ externalId }) => externalId);
-    const where = { personId: { in: people.map(({ id }) => id) }, externalId: { notIn: kept } };
-    await tx.formerId.deleteMany({ where });
-    await tx.formerId.createMany({ data: formerIds.map((former) => ({ kind, ...former })), skipDuplicates: true });
+  /** Lets all ids of a locked client mean another one, which a merge keeps. */
+  async merge(tx: Tx, { id, kind, externalId }: PersonRow, personId: string): Promise<void> {
+    await tx.formerId.updateMany({ where: { personId: id }, data: { personId, merged: true } });
+    await tx.formerId.create({ data: { kind, externalId, personId, merged: true } });
   }
 }

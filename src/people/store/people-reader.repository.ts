@@ -18,9 +18,8 @@ const ROLE = `CASE p.kind WHEN 'client' THEN '${ROLES.client}' ELSE '${ROLES.pro
 /** SQL condition: person `p` must be deleted, and has a user. */
 const IS_LEAVING = 'NOT p.wanted AND p.platform_user_id IS NOT NULL';
 
-/** SQL array of the external ids that person `p` has or had, because the platform keeps the one of the create. */
-const OWN_IDS = `ARRAY(SELECT p.external_id
-  UNION ALL SELECT f.external_id FROM former_ids f WHERE f.person_id = p.id AND f.into_id IS NULL)`;
+/** SQL: whether the role of platform user `u` fits person `p`; null if it is not known. */
+const ROLE_FIT = `CASE WHEN u.role = ${ROLE} THEN 'fits' WHEN u.role IS NOT NULL THEN 'differs' END`;
 
 /** The codes that the cause of the newest call's failure explains. */
 const EXPLAINED = ['platform-fault', 'platform-unreachable', 'outcome-unknown', 'create-unknown', 'delete-unknown'];
@@ -36,11 +35,11 @@ const SURROUNDINGS = `
       WHERE c.applied_providers @> ARRAY[p.platform_user_id] AND c.platform_user_id IS NOT NULL
         AND c.state IN ('pending', 'waiting')) AS "stillListed",
     CASE WHEN ${IS_LEAVING} THEN (
-      SELECT CASE WHEN u.role = ${ROLE} THEN 'fits' ELSE 'differs' END
-      FROM platform_users u WHERE u.platform_user_id = p.platform_user_id) END AS role,
-    ${IS_LEAVING} AND EXISTS (
-      SELECT 1 FROM platform_users u WHERE u.external_user_id = ANY (${OWN_IDS}) AND u.role = ${ROLE} AND u.person_id IS NULL
-        AND NOT EXISTS (SELECT 1 FROM people q WHERE q.platform_user_id = u.platform_user_id)) AS "hasSecondUser",
+      SELECT ${ROLE_FIT} FROM platform_users u WHERE u.platform_user_id = p.platform_user_id) END AS role,
+    coalesce((
+      SELECT json_agg(json_build_object('id', u.platform_user_id, 'origin', u.origin, 'role', ${ROLE_FIT})
+        ORDER BY u.seen_at, u.platform_user_id)
+      FROM platform_users u WHERE u.person_id = p.id AND NOT u.deleted), '[]') AS others,
     CASE WHEN p.error_code IN ('${EXPLAINED.join("', '")}') THEN (
       SELECT c.operation || ', ' || c.reason FROM platform_calls c WHERE c.person_id = p.id ORDER BY c.id DESC LIMIT 1)
       END AS "answerFault"
@@ -126,8 +125,6 @@ export class PeopleReader {
   ): Promise<ShownPerson[]> {
     const where: Prisma.PersonWhereInput = {
       ...{ kind, externalId: { gt: after }, state: state ?? { not: 'deleted' }, ...WAS_WANTED },
-      // A merged client is shown only while its account is being deleted.
-      ...(state === 'deleted' && { mergedInto: null }),
       ...(provider !== undefined && {
         providers: { some: { provider: { kind: 'provider', externalId: provider } } },
       }),
@@ -182,16 +179,6 @@ export class PeopleReader {
     );
   }
 
-  /** Those of some people that were merged into another client. */
-  async mergedOf(ids: readonly string[]): Promise<PersonRow[]> {
-    const where = { id: { in: [...ids] }, mergedInto: { not: null } };
-    const merged = await this.prisma.person.findMany({ where, select: { id: true } });
-    return this.readAll(
-      this.prisma,
-      merged.map(({ id }) => id),
-    );
-  }
-
   /** The profile of a provider whose email the platform can look up; undefined if none has one. */
   async anyProvider(): Promise<{ id: string; profile: Uint8Array } | undefined> {
     const where = { kind: 'provider', state: 'synced', profile: { not: null } } as const;
@@ -204,8 +191,8 @@ export class PeopleReader {
   async ownerOf(tx: Tx, platformUserId: string): Promise<PersonRow | undefined> {
     const holder = await this.find({ platformUserId }, tx);
     if (holder) return holder;
-    const former = await tx.platformUser.findUnique({ where: { platformUserId } });
-    return former?.personId ? this.find({ id: former.personId }, tx) : undefined;
+    const user = await tx.platformUser.findUnique({ where: { platformUserId } });
+    return user?.personId ? this.find({ id: user.personId }, tx) : undefined;
   }
 
   private async readShown(

@@ -4,13 +4,14 @@ import { PrismaService, type Tx, toBytes } from '../../database/prisma.service.j
 import { Feed } from '../../feed/feed.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
 import { dueAtOf, nextStep, type Step } from '../rules/next-step.js';
-import { becameAssignable, isCreate, type Person } from '../rules/person.js';
+import { becameAssignable, isCreate, type Person, withNextUser } from '../rules/person.js';
 import { eventOf } from '../rules/person-event.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../rules/profile.js';
 import { ClientData } from './client-data.js';
 import { DependentsRepository } from './dependents.repository.js';
 import { conditionOf, PeopleReader, type PersonFilter } from './people-reader.repository.js';
 import { neededClaims, type PersonRow, type StoredPerson, strayClaims, toFields } from './person-row.js';
+import { PlatformUsersRepository } from './platform-users.repository.js';
 
 /** The fields that may contain names or an email, as a deletion leaves them. */
 const ERASED = {
@@ -47,6 +48,7 @@ export class PeopleRepository extends PeopleReader {
   constructor(
     prisma: PrismaService,
     private readonly dependents: DependentsRepository,
+    private readonly users: PlatformUsersRepository,
     private readonly data: ClientData,
     private readonly feed: Feed,
     private readonly seal: ProfileSeal,
@@ -158,10 +160,17 @@ export class PeopleRepository extends PeopleReader {
     return toBytes(reduced ?? unsettledProfile);
   }
 
-  /** Decides the next step of a locked person and stores both. @param person the new known state */
-  async update(tx: Tx, row: PersonRow, person: Person, more?: MoreFields): Promise<Decision> {
+  /**
+   * Decides the next step of a locked person and stores both. A person without a user goes on with one of its others.
+   *
+   * @param known the new known state
+   */
+  async update(tx: Tx, row: PersonRow, known: Person, more: MoreFields = {}): Promise<Decision> {
+    const person = withNextUser(known);
     const decision = await this.decide(tx, row, person);
-    await this.save(tx, row, person, decision, more);
+    // What the platform got for the user before says nothing about the next one.
+    const fields = person === known ? more : { inviteUrl: null, ...more, appliedProfile: null };
+    await this.save(tx, row, person, decision, fields);
     return decision;
   }
 
@@ -178,7 +187,8 @@ export class PeopleRepository extends PeopleReader {
     for (const row of rows) {
       // A deletion may erase data, so that it is decided by itself.
       const step = nextStep(row.person, row.context);
-      if (!row.person.wanted || step.do === 'claim-email') await this.update(tx, row, row.person);
+      const isAlone = !row.person.wanted || row.person.others.length > 0;
+      if (isAlone || step.do === 'claim-email') await this.update(tx, row, row.person);
       else decided.push({ row, decision: decisionOf(row, row.person, step) });
     }
     for (const { row, decision } of decided) await this.announce(tx, row, row.person, decision.step);
@@ -248,6 +258,7 @@ export class PeopleRepository extends PeopleReader {
       ...(isEmptied && ERASED),
     };
     await tx.person.update({ where: { id: row.id }, data: data as never });
+    await this.users.saveOthers(tx, row.id, row.person.others, person.others);
   }
 
   private stepFields(row: PersonRow, person: Person, decision: Decision, urgent = row.urgent) {

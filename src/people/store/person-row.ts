@@ -4,8 +4,10 @@ import {
   type ListedProvider,
   type Operation,
   type Origin,
+  type OtherUser,
   type Person,
   type PersonState,
+  type RoleFit,
 } from '../rules/person.js';
 import type { Fault, Review } from '../rules/person-codes.js';
 
@@ -28,6 +30,8 @@ export type ShownPerson = Pick<StoredPerson, (typeof SHOWN_FIELDS)[number]> & {
 
 /** Everything besides its own row that the next step of a person depends on, and the emails that it claims. */
 export type Surroundings = Omit<DecisionContext, 'held' | 'now' | 'providers'> & {
+  role: RoleFit;
+  others: OtherUser[];
   emailClaims: string[];
   answerFault: string | null;
 };
@@ -64,7 +68,7 @@ export function toFields({ call, unsettled, refused, appliedProviders, ...known 
 }
 
 /** Reads the desired and the known state of a row. */
-export function toPerson(row: StoredPerson): Person {
+export function toPerson(row: StoredPerson): Omit<Person, 'role' | 'others'> {
   const { callId, unsettledCall, refusedAt, kind, wanted, wantedAt } = row;
   const call = { operation: row.callOperation as Operation, version: row.callVersion ?? 0 };
   const unsettled = { operation: row.unsettledOperation as Operation, email: toHex(row.unsettledEmail) };
@@ -89,13 +93,13 @@ export function toPerson(row: StoredPerson): Person {
 export function toPersonRow(
   stored: StoredPerson,
   providers: ListedProvider[],
-  { emailClaims, answerFault, ...context }: Surroundings,
+  { emailClaims, answerFault, role, others, ...context }: Surroundings,
   now: Date,
 ): PersonRow {
   return {
     ...stored,
     providers: providers.map(({ externalId }) => externalId),
-    person: toPerson(stored),
+    person: { ...toPerson(stored), role, others },
     context: { ...context, now, held: stored.heldAt !== null, providers },
     emailClaims,
     answerFault,

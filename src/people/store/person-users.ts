@@ -1,27 +1,20 @@
 import type { Pool } from 'pg';
 import type { PersonKey } from '../rules/profile.js';
 
-/** SQL of the person that represents person `p`: itself, or the one that it was merged into. */
-export const REPRESENTATIVE = 'coalesce(p.merged_into, p.id)';
-
-/**
- * SQL of a column of the person `head` that a platform user belongs or belonged to, or that represents it; null if
- * none.
- */
+/** SQL of a column of the person `p` that a platform user belongs or belonged to; null if none. */
 const ofUser = (user: string, column: string): string => `coalesce(
-    (SELECT ${column} FROM people p JOIN people head ON head.id = ${REPRESENTATIVE} WHERE p.platform_user_id = ${user}),
-    (SELECT ${column} FROM platform_users f JOIN people p ON p.id = f.person_id
-     JOIN people head ON head.id = ${REPRESENTATIVE} WHERE f.platform_user_id = ${user}))`;
+    (SELECT ${column} FROM people p WHERE p.platform_user_id = ${user}),
+    (SELECT ${column} FROM platform_users f JOIN people p ON p.id = f.person_id WHERE f.platform_user_id = ${user}))`;
 
 /** SQL of the external id of the person that a platform user belongs or belonged to; null if none. */
-export const personOfUser = (user: string): string => ofUser(user, 'head.external_id');
+export const personOfUser = (user: string): string => ofUser(user, 'p.external_id');
 
 /** SQL condition that a platform user belongs or belonged to a client that the EHR deleted, and that no legal hold keeps. */
 export const isOfDeletedClient = (user: string): string =>
-  ofUser(user, `head.kind = 'client' AND NOT head.wanted AND head.profile IS NULL AND head.held_at IS NULL`);
+  ofUser(user, `p.kind = 'client' AND NOT p.wanted AND p.profile IS NULL AND p.held_at IS NULL`);
 
 const PEOPLE_OF = `SELECT named.id AS user,
-    ${ofUser('named.id', "json_build_object('kind', head.kind, 'externalId', head.external_id)")} AS person
+    ${ofUser('named.id', "json_build_object('kind', p.kind, 'externalId', p.external_id)")} AS person
   FROM unnest($1::text[]) AS named (id)`;
 
 /** The people that platform users belong or belonged to, by user and with their current ids. */
@@ -38,17 +31,14 @@ export async function clientsOf(sql: Pick<Pool, 'query'>, users: readonly string
 
 const USERS_OF = `
   WITH person AS MATERIALIZED (
-    SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2 AND merged_into IS NULL),
-  family AS MATERIALIZED (
-    SELECT id, platform_user_id FROM people WHERE id IN (SELECT id FROM person)
-    UNION ALL SELECT id, platform_user_id FROM people WHERE merged_into IN (SELECT id FROM person))
-  SELECT platform_user_id AS user FROM family WHERE platform_user_id IS NOT NULL
+    SELECT id, platform_user_id FROM people WHERE kind = $1::person_kind AND external_id = $2)
+  SELECT platform_user_id AS user FROM person WHERE platform_user_id IS NOT NULL
   UNION
-  SELECT platform_user_id FROM platform_users WHERE person_id IN (SELECT id FROM family)`;
+  SELECT platform_user_id FROM platform_users WHERE person_id IN (SELECT id FROM person)`;
 
 /**
- * All platform user ids that a person has or had, with those of the clients merged into it. A person that was deleted
- * and returned has several. A former id has none.
+ * All platform user ids that a person has or had. Someone who was deleted and returned, or who was merged with another,
+ * has several. A former id has none.
  */
 export async function usersOf(sql: Pick<Pool, 'query'>, { kind, externalId }: PersonKey): Promise<string[]> {
   const { rows } = await sql.query<{ user: string }>(USERS_OF, [kind, externalId]);

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import type { Prisma } from '../../generated/prisma/client.js';
 import type { UserRole } from '../../platform/contract/wire-types.js';
-import type { PersonKind } from '../rules/person.js';
+import type { OtherUser, PersonKind, RoleFit } from '../rules/person.js';
 import type { PersonRow } from './person-row.js';
 
 /** A platform user without a mapped person of the EHR. */
@@ -20,112 +20,58 @@ export function kindOfRole(role: string): PersonKind | undefined {
   return (['client', 'provider'] as const).find((kind) => ROLES[kind] === role);
 }
 
-/** Replaces the role of a user that was deleted through this service. */
-const DELETED = 'deleted';
-
-/** A user that is kept for a merged client. */
-const KEPT = { personId: { not: null }, role: { not: DELETED } };
-
-/** Platform users named by events and calls that the EHR does not know, or that were deleted here. */
+/** Platform users besides those of the rows in `people`: further users of a person, deleted ones, and unknown ones. */
 @Injectable()
 export class PlatformUsersRepository {
   constructor(private readonly prisma: PrismaService) {}
 
-  /** True if a user was deleted here, or is kept for a merged client, so that no event may link it. */
-  async isSettled(tx: Tx, platformUserId: string): Promise<boolean> {
-    const user = await tx.platformUser.findUnique({ where: { platformUserId } });
-    return user?.role === DELETED || user?.personId != null;
-  }
-
-  /** True if a user is kept for a merged client. */
-  async isKept(tx: Tx, platformUserId: string): Promise<boolean> {
-    return (await tx.platformUser.findFirst({ where: { platformUserId, ...KEPT } })) !== null;
-  }
-
-  /** Keeps the user of a merged client, which still owns its sessions. */
-  keep(tx: Tx, platformUserId: string, { id: personId, externalId }: PersonRow): Promise<void> {
-    return this.put(tx, platformUserId, { role: ROLES.client, personId, externalUserId: externalId });
-  }
-
-  /** Ends the keeping of a merged client's user. @returns the user; undefined if none is kept */
-  async release(tx: Tx, personId: string): Promise<string | undefined> {
-    const kept = await tx.platformUser.findFirst({ where: { ...KEPT, personId } });
-    if (kept) await this.releaseUser(tx, kept.platformUserId);
-    return kept?.platformUserId;
-  }
-
-  async releaseUser(tx: Tx, platformUserId: string): Promise<void> {
-    await tx.platformUser.deleteMany({ where: { platformUserId, ...KEPT } });
+  /** True if a user was deleted here, so that no event may link it. */
+  async isDeleted(tx: Tx, platformUserId: string): Promise<boolean> {
+    return (await tx.platformUser.findFirst({ where: { platformUserId, deleted: true } })) !== null;
   }
 
   /**
-   * `heldByAnother`: another person is mapped to the user, or it is kept for a merged client. `role`: if the user's
-   * role fits the person's kind; null if unknown.
+   * What is known about a user that an answer names for a person. `heldByAnother`: it belongs to another person. `role`: if
+   * the user's role fits the person's kind; null if unknown.
    */
   async fit(tx: Tx, platformUserId: string, { id, kind }: { id: string; kind: PersonKind }) {
-    const text = `SELECT p.id AS holder, u.role, u.person_id AS owner FROM (SELECT $1::text AS id) AS platform_user
-      LEFT JOIN people p ON p.platform_user_id = platform_user.id LEFT JOIN platform_users u ON u.platform_user_id = platform_user.id`;
-    type Known = Record<'holder' | 'role' | 'owner', string | null>;
-    const [known] = await tx.$queryRawUnsafe<Known[]>(text, platformUserId);
-    const { holder = null, role = null, owner = null } = known ?? {};
-    const isKept = owner !== null && role !== DELETED;
-    const fits = kindOfRole(role ?? '') === kind ? ('fits' as const) : ('differs' as const);
-    return {
-      heldByAnother: isKept || (holder !== null && holder !== id),
-      role: role === null || role === DELETED ? null : fits,
-    };
+    const holder = await tx.person.findUnique({ where: { platformUserId }, select: { id: true } });
+    const user = await tx.platformUser.findFirst({ where: { platformUserId, deleted: false } });
+    const owners = [holder?.id, user?.personId].filter((owner) => owner != null);
+    const role: RoleFit = user?.role == null ? null : kindOfRole(user.role) === kind ? 'fits' : 'differs';
+    return { heldByAnother: owners.some((owner) => owner !== id), role };
   }
 
-  /** Forgets that other users have the external id of a person; they stay listed as unknown to the EHR. */
-  async forgetSecond(tx: Tx, { id, externalId, kind }: PersonRow): Promise<void> {
-    const former = await tx.formerId.findMany({ where: { personId: id, intoId: null }, select: { externalId: true } });
-    const ids = [externalId, ...former.map((one) => one.externalId)];
-    const where = { externalUserId: { in: ids }, role: ROLES[kind] };
-    await tx.platformUser.updateMany({ where, data: { externalUserId: null } });
-  }
-
-  /**
-   * The number of users that are a second one of a mapped person, among the first 1,000 with an external id. The order
-   * and the subqueries make the planner use indexes, regardless of its statistics.
-   */
-  async countSecond(): Promise<number> {
-    const kind = `CASE u.role WHEN '${ROLES.client}' THEN 'client' ELSE 'provider' END::person_kind`;
-    const rows = await this.prisma.$queryRawUnsafe<{ count: number }[]>(
-      `SELECT count(*)::int AS count FROM (
-         SELECT platform_user_id, external_user_id, role FROM platform_users
-         WHERE external_user_id IS NOT NULL AND person_id IS NULL AND role IN ('${ROLES.client}', '${ROLES.provider}')
-         ORDER BY external_user_id LIMIT 1000) AS u
-       WHERE (SELECT platform_user_id FROM people WHERE kind = ${kind} AND external_id = u.external_user_id) <> u.platform_user_id
-         AND (SELECT id FROM people WHERE platform_user_id = u.platform_user_id) IS NULL`,
-    );
-    return rows[0]?.count ?? 0;
+  /** Stores a change of the other users of a person. */
+  async saveOthers(tx: Tx, personId: string, before: readonly OtherUser[], after: readonly OtherUser[]): Promise<void> {
+    const left = before.filter(({ id }) => !after.some((other) => other.id === id));
+    const where = { platformUserId: { in: left.map(({ id }) => id) } };
+    if (left.length > 0) await tx.platformUser.updateMany({ where, data: { personId: null, origin: null } });
+    for (const { id, origin } of after)
+      if (!before.some((other) => other.id === id)) await this.put(tx, id, { personId, origin });
   }
 
   /** Describes a user as far as it is known. */
   async describe(platformUserId: string, tx?: Tx) {
     const prisma = tx ?? this.prisma;
     const select = { kind: true, externalId: true } as const;
-    const holder = await prisma.person.findUnique({
-      where: { platformUserId },
-      select: { ...select, origin: true },
-    });
+    const mapped = await prisma.person.findUnique({ where: { platformUserId }, select: { ...select, origin: true } });
     const seen = await prisma.platformUser.findUnique({ where: { platformUserId }, include: { person: { select } } });
-    const deleted = seen?.role === DELETED;
-    const seenRole = seen && !deleted ? seen.role : null;
+    const holder = mapped ?? (seen?.person && !seen.deleted ? { ...seen.person, origin: seen.origin } : null);
     return {
       platformUserId,
-      role: holder && holder.origin !== 'linked' ? ROLES[holder.kind] : seenRole,
+      role: holder && holder.origin !== 'linked' ? ROLES[holder.kind] : (seen?.role ?? null),
       externalUserId: seen?.externalUserId ?? null,
       seenAt: seen?.seenAt ?? null,
-      deleted,
+      deleted: seen?.deleted ?? false,
       person: holder && { kind: holder.kind, externalId: holder.externalId },
-      formerPerson: seen?.person ?? null,
+      formerPerson: seen?.deleted ? seen.person : null,
     };
   }
 
   /** Records a deleted user with its person, because sessions still name it. */
   saveDeleted(tx: Tx, platformUserId: string, personId: string): Promise<void> {
-    return this.put(tx, platformUserId, { role: DELETED, personId });
+    return this.put(tx, platformUserId, { deleted: true, personId, origin: null });
   }
 
   /** Records the user of a person whose user the platform has lost. */
@@ -149,7 +95,7 @@ export class PlatformUsersRepository {
   async list(limit: number, after: string): Promise<(UnknownPlatformUser & { seenAt: Date })[]> {
     return this.prisma.$queryRawUnsafe<(UnknownPlatformUser & { seenAt: Date })[]>(
       `SELECT platform_user_id AS "platformUserId", role, external_user_id AS "externalUserId", seen_at AS "seenAt"
-       FROM platform_users u WHERE platform_user_id > $2 AND role <> '${DELETED}' AND person_id IS NULL
+       FROM platform_users u WHERE platform_user_id > $2 AND role IS NOT NULL AND NOT deleted AND person_id IS NULL
          AND NOT EXISTS (SELECT 1 FROM people p WHERE p.platform_user_id = u.platform_user_id)
        ORDER BY platform_user_id LIMIT $1`,
       ...[limit, after],

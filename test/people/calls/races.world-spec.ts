@@ -241,9 +241,9 @@ test('a late event about a user that is being deleted does not link it again', a
   const deletion = await die('providers/p-1');
   await begin('providers/p-1');
   const users = world.get(PlatformUsersRepository);
-  const isSettled = users.isSettled.bind(users);
-  const asked = jest.spyOn(users, 'isSettled').mockImplementationOnce(async (...user) => {
-    const before = await isSettled(...user);
+  const isDeleted = users.isDeleted.bind(users);
+  const asked = jest.spyOn(users, 'isDeleted').mockImplementationOnce(async (...user) => {
+    const before = await isDeleted(...user);
     world.platform.simulator.state.users.remove(world.platform.usersOf('p-1')[0] as never);
     await calls().settle(deletion, { ...NOT_SENT, kind: 'ok', status: 200, said: { kind: 'deleted' } });
     return before;
