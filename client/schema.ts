@@ -778,7 +778,9 @@ export interface paths {
         put?: never;
         /**
          * Find people by email or external id
-         * @description Needs a key with the scope `people:read`.
+         * @description An email also finds the person whose account on the platform has it, although the EHR has changed it since.
+         *
+         *     Needs a key with the scope `people:read`.
          */
         post: operations["People.search"];
         delete?: never;

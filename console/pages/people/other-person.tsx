@@ -6,7 +6,7 @@ import { StateOf } from '../../parts/state.js';
 import { Moment } from '../../parts/values.js';
 import { keyOf, nameOf, type Person, personAddress } from './person.js';
 
-/** The other people of the EHR with the email of a person, to be compared with it. */
+/** The other people with the email of a person, in the EHR or only on the platform, to be compared with it. */
 export function OthersWithEmail({ person }: { person: Person }) {
   const { email } = person;
   if (email === null) return null;
@@ -15,16 +15,17 @@ export function OthersWithEmail({ person }: { person: Person }) {
       {({ items }) =>
         items
           .filter((other) => keyOf(other) !== keyOf(person))
-          .map((other) => <Other key={keyOf(other)} person={other} />)
+          .map((other) => <Other key={keyOf(other)} person={other} isFormer={other.email !== email} />)
       }
     </Read>
   );
 }
 
-function Other({ person }: { person: Person }) {
+/** @param isFormer true if the EHR has given the person another email since its account was created */
+function Other({ person, isFormer }: { person: Person; isFormer: boolean }) {
   const { kind, externalId, email, providers, platformUserId, sync } = person;
   return (
-    <Section card title="Other person with this email">
+    <Section card title={isFormer ? 'Person whose account has this email' : 'Other person with this email'}>
       <Facts
         facts={{
           Name: nameOf(person),

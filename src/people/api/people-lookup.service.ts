@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../../audit/audit.js';
+import { PrismaService, toBytes } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { CallLog } from '../../platform/pauses/call-log.repository.js';
 import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
@@ -9,6 +10,7 @@ import { isEmailAddress } from '../rules/person-field-rules.js';
 import { type PersonKey, ProfileSeal } from '../rules/profile.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
+import type { ShownPerson } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import type { NamesRequest } from './people.dto.js';
 import { PeopleService } from './people.service.js';
@@ -34,6 +36,7 @@ const NO_NAME = { firstName: null, lastName: null };
 @Injectable()
 export class PeopleLookup {
   constructor(
+    private readonly prisma: PrismaService,
     private readonly people: PeopleRepository,
     private readonly views: PeopleService,
     private readonly users: PlatformUsersRepository,
@@ -60,7 +63,9 @@ export class PeopleLookup {
     return user;
   }
 
-  /** Finds people of both kinds by email or external id. @throws {Problem} 409 `renamed` or `merged` if none has the id now */
+  /**
+   * Finds people of both kinds by external id or email, also the one whose account has the email although the EHR has changed it
+   * since. @throws {Problem} 409 `renamed` or `merged` if none has the id now */
   async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
     const found = await this.matching({ email, externalId });
     if (found.length > 0 || externalId === undefined) return found;
@@ -90,8 +95,16 @@ export class PeopleLookup {
 
   private async matching({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
     const fingerprint = email === undefined ? null : this.seal.emailFingerprint(email);
-    const people = await this.people.search(fingerprint, externalId, SEARCH_MAX);
+    const people: ShownPerson[] = await this.people.search(fingerprint, externalId, SEARCH_MAX);
+    const holder = fingerprint && externalId === undefined ? await this.holderOf(fingerprint) : undefined;
+    if (holder && people.every(({ id }) => id !== holder.id)) people.push(holder);
     return people.map((row) => this.views.view(row));
+  }
+
+  /** The person that blocks an email for all others (`email-taken`). */
+  private async holderOf(email: Buffer): Promise<ShownPerson | undefined> {
+    const claim = await this.prisma.emailClaim.findUnique({ where: { fingerprint: toBytes(email) } });
+    return claim ? this.people.find({ id: claim.personId }) : undefined;
   }
 
   /** The names of people who are known and not deleted. */

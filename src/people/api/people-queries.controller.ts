@@ -77,7 +77,11 @@ export class PeopleController {
     return this.people.platformUser(platformUserId);
   }
 
-  /** Find people by email or external id */
+  /**
+   * Find people by email or external id
+   *
+   * @remarks An email also finds the person whose account on the platform has it, although the EHR has changed it since.
+   */
   @Post('search')
   @HttpCode(200)
   @ApiOkResponse({ type: PersonPageResponse })
