@@ -27,7 +27,7 @@ const unsettled = <Code extends string>(words: Record<Code, Unsettled>): Record<
 export const REVIEWS = unsettled({
   'email-taken': {
     label: 'Email used twice',
-    hint: 'Another person has this email: in the EHR, or on the platform, which shows no way to change the email of an account. POST /v1/people/search with the email finds that person. Correct a wrong email, merge two charts of one client, or delete the other person if it has left; otherwise PUT this one with another email, or a client with none.',
+    hint: 'Another person has this email: in the EHR, or on the platform, which shows no way to change the email of an account. POST /v1/people/search with the email finds that person. Correct a wrong email, merge two charts of one client, or delete the other person if it has left; otherwise PUT this one with another email, or a client with none, or resolve it with "ignore".',
     action: 'ignore',
     why: 'Right if the EHR has the same person twice and keeps both. If the email has moved to this person, PUT it with another email, or a client with none.',
   },
@@ -51,7 +51,7 @@ export const REVIEWS = unsettled({
   },
   'platform-user-taken': {
     label: 'Platform user linked twice',
-    hint: 'The platform user with this email belongs to another person, such as one that had the email before. The platform shows no way to change the email of an account: ask its support to change it, then resolve this one with "retry". Or PUT this one with another email, or a client with none; or resolve with "link" to the right user. GET /v1/people/platform-users/{userId} names the person of a user.',
+    hint: 'The platform user with this email belongs to another person, such as one that had the email before. The platform shows no way to change the email of an account: ask its support to change it, then resolve this one with "retry". Or PUT this one with another email, or a client with none; or resolve with "link" to the right user, or with "ignore". GET /v1/people/platform-users/{userId} names the person of a user.',
     action: 'ignore',
     why: 'Right if the EHR has the same person twice, because the other record has the user. If the email has moved to this person, have it changed on the platform, then retry.',
   },
