@@ -1,6 +1,6 @@
 import { newcomer } from './newcomer.spec-support.js';
 import type { Person, PersonState } from './person.js';
-import { applyResolve, checkResolve, type ResolveAction, resolveChoices } from './resolve-rule.js';
+import { applyLink, applyResolve, checkResolve, type ResolveAction, resolveChoices } from './resolve-rule.js';
 
 const unmapped = newcomer('client');
 const mapped = { ...unmapped, platformUserId: 'u-1' };
@@ -104,4 +104,22 @@ test('a link is rejected while a call is unsettled', () => {
   const lookUpAt = new Date(0);
   const unsettled = { call: '1', operation: 'createClient' as const, email: null, lookUpAt };
   expect(resolveProblem('link', 'pending', { ...unmapped, unsettled })).toBe('call-under-way');
+});
+
+describe('the user that a link replaces', () => {
+  const linked = (more: Partial<Person>) => applyLink({ ...mapped, ...more }, 'u-2', 'resolved').others;
+
+  test('stays with the person if it was made for it', () => {
+    expect(linked({ origin: 'created' })).toEqual([{ id: 'u-1', origin: 'created', role: null }]);
+    expect(linked({ origin: 'event', others: [{ id: 'u-2', origin: 'event', role: null }] })).toMatchObject([
+      { id: 'u-1' },
+    ]);
+  });
+
+  test('is forgotten if it may be someone else’s, or if the platform has lost it', () => {
+    expect(linked({ origin: 'linked' })).toEqual([]);
+    expect(linked({ origin: 'resolved' })).toEqual([]);
+    expect(linked({ origin: 'created', review: 'platform-user-missing' })).toEqual([]);
+    expect(applyLink({ ...mapped, origin: 'created' }, 'u-1', 'resolved').others).toEqual([]);
+  });
 });

@@ -123,11 +123,14 @@ export function applyResolve(person: Person, action: Exclude<ResolveAction, 'lin
 
 /**
  * Links a person to a platform user, for an event or an operator. A create in flight, which only an event meets, stays
- * unsettled, because it may make another user. Pure.
+ * unsettled, because it may make another user. A user that was made for the person stays with it, unless it is lost. Pure.
  */
 export function applyLink(person: Person, platformUserId: string, origin: Origin): Person {
   const inFlight = person.call?.id === person.unsettled?.call ? person.unsettled : null;
-  const others = person.others.filter(({ id }) => id !== platformUserId);
+  const { platformUserId: id, origin: former, role, review } = person;
+  const isOwn = (former === 'created' || former === 'event') && review !== 'platform-user-missing';
+  const replaced = id !== null && isOwn ? [{ id, origin: former, role }] : [];
+  const others = [...person.others, ...replaced].filter((other) => other.id !== platformUserId);
   return { ...person, ...RESET, ...UNOBSERVED, unsettled: inFlight, platformUserId, origin, role: null, others };
 }
 

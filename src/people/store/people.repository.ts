@@ -10,7 +10,7 @@ import { type PersonKey, type Profile, ProfileSeal } from '../rules/profile.js';
 import { ClientData } from './client-data.js';
 import { DependentsRepository } from './dependents.repository.js';
 import { conditionOf, PeopleReader, type PersonFilter } from './people-reader.repository.js';
-import { neededClaims, type PersonRow, type StoredPerson, strayClaims, toFields } from './person-row.js';
+import { neededClaims, type PersonRow, type StoredPerson, strayClaims, toFields, toHex } from './person-row.js';
 import { PlatformUsersRepository } from './platform-users.repository.js';
 
 /** The fields that may contain names or an email, as a deletion leaves them. */
@@ -80,12 +80,10 @@ export class PeopleRepository extends PeopleReader {
 
   /** Creates or changes a person in the desired state, before all imports. A new email ends a review. @returns its id */
   async wantPerson(tx: Tx, { kind, externalId }: PersonKey, profile: Profile): Promise<string> {
-    const locked = (await this.lockNew(tx, kind, externalId)) ?? (await this.lockNew(tx, kind, externalId));
-    if (!locked) throw new Error('A person was renamed twice while it was being put.');
-    const { id } = locked;
+    const { id } = await this.lockNew(tx, kind, externalId);
     const known = await tx.person.findUniqueOrThrow({ where: { id } });
     const fingerprint = this.seal.emailFingerprint(profile.email);
-    const hasSameEmail = known.profile !== null && isEqual(known.emailFingerprint, fingerprint);
+    const hasSameEmail = known.profile !== null && toHex(known.emailFingerprint) === toHex(fingerprint);
     await tx.person.update({
       where: { id },
       data: {
@@ -103,15 +101,15 @@ export class PeopleRepository extends PeopleReader {
     return id;
   }
 
-  /** Creates a person unless it exists, and locks it. @returns undefined if it was renamed meanwhile */
-  private async lockNew(tx: Tx, kind: PersonKey['kind'], externalId: string): Promise<{ id: string } | undefined> {
+  /** Creates a person unless it exists, and locks it; again if it was renamed or merged meanwhile. */
+  private async lockNew(tx: Tx, kind: PersonKey['kind'], externalId: string): Promise<{ id: string }> {
     // Of two requests that create the same person, the second one waits here for the first.
     await tx.$executeRaw`
       INSERT INTO people (id, kind, external_id) VALUES (${randomUUID()}::uuid, ${kind}::person_kind, ${externalId})
       ON CONFLICT (kind, external_id) DO NOTHING`;
     const [locked] = await tx.$queryRaw<{ id: string }[]>`
       SELECT id FROM people WHERE kind = ${kind}::person_kind AND external_id = ${externalId} FOR UPDATE`;
-    return locked;
+    return locked ?? this.lockNew(tx, kind, externalId);
   }
 
   /** The EHR has stated the desired state now. */
@@ -298,6 +296,3 @@ function decisionOf(row: PersonRow, person: Person, step: Step): Decision {
 }
 
 const isOpen = ({ step }: Decision): boolean => ['pending', 'waiting', 'deleting'].includes(step.state);
-
-const isEqual = (left: Uint8Array | null, right: Uint8Array | null): boolean =>
-  left === null || right === null ? left === right : Buffer.compare(left, right) === 0;
