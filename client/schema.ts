@@ -2477,7 +2477,7 @@ export interface components {
             /** @description The next call to the platform */
             step: string | null;
             error: components["schemas"]["SyncErrorResponse"] | null;
-            /** @description Changed fields (email, firstName, lastName) that no operation of the platform can update */
+            /** @description Changed fields of the profile that no operation of the platform can update */
             notPushable: string[];
             /** Format: date-time */
             updatedAt: string;
@@ -7068,6 +7068,9 @@ export interface operations {
                             [key: string]: components["schemas"]["WordResponse"];
                         };
                         personCode: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        personField: {
                             [key: string]: components["schemas"]["WordResponse"];
                         };
                         resolveAction: {

@@ -1,13 +1,18 @@
 import type { UserRole } from '../../src/platform/contract/wire-types.js';
+import { type Fields, requiredText } from '../body-fields.js';
 import type { SeededRandom } from '../seeded-random.js';
 
+/** The texts of a body that each user has. */
+export const namesOf = (fields: Fields) => ({
+  firstName: requiredText(fields, 'firstName'),
+  lastName: requiredText(fields, 'lastName'),
+});
+
 /** A person on the platform. */
-export interface User {
+export interface User extends ReturnType<typeof namesOf> {
   userId: string;
   role: UserRole;
   email?: string;
-  firstName: string;
-  lastName: string;
   partnerUserId?: string;
   /** A client's providers, the primary one first; empty for all other users. */
   providerUserIds: string[];

@@ -479,7 +479,7 @@ describe('stored rows', () => {
           expect([row?.external_id, row?.providers]).toEqual(one ? [one.externalId, one.providers] : [null, null]);
           if (one && row) {
             const opened = seal.openAt(rowPlace(importId, at + 1, 'profile'), row.profile);
-            expect(opened).toEqual({ email: null, firstName: one.firstName, lastName: one.lastName });
+            expect(opened).toEqual({ firstName: one.firstName, lastName: one.lastName });
           } else if (row) expect(staging.openCells(importId, at + 1, row.cells)).toEqual({ lastName: cell });
         }
       }),
