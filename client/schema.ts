@@ -2478,7 +2478,7 @@ export interface components {
             step: string | null;
             error: components["schemas"]["SyncErrorResponse"] | null;
             /** @description Changed fields of the profile that no operation of the platform can update */
-            notPushable: string[];
+            notPushable: ("email" | "firstName" | "lastName")[];
             /** Format: date-time */
             updatedAt: string;
         };
@@ -3165,7 +3165,7 @@ export interface components {
             example: string;
         };
         MappingQuestionResponse: {
-            fields: string[];
+            fields: ("email" | "externalId" | "firstName" | "kind" | "lastName" | "platformUserId" | "providers")[];
             detail: string;
         };
         MappingResponse: {

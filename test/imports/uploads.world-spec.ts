@@ -456,7 +456,7 @@ describe('stored rows', () => {
       { weight: 1, arbitrary: fc.constant('\\"'.repeat(30_000)) },
     );
     const externalId = text.map((any) => `x${any}x`).filter(isImportableId);
-    const name = text.map((any) => any.replace(/\p{Cs}/gu, '?'));
+    const name = text.map((any) => `x${any.replace(/\p{Cs}/gu, '?')}x`);
     const providers = fc.array(externalId, { maxLength: 3 });
     const person = fc.record({ externalId, firstName: name, lastName: name, providers });
     const read = fc.record({ cell: name, person: fc.option(person) });

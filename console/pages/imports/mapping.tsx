@@ -144,7 +144,7 @@ function offer({ columns, offered }: Group): Fields {
   return Object.fromEntries(columns.map((column) => [column.name, fieldOf(column)]));
 }
 
-const questionFields = ({ files }: Group) => [
+const questionFields = ({ files }: Group): string[] => [
   ...new Set(files.flatMap(({ mapping }) => mapping?.question?.fields ?? [])),
 ];
 

@@ -26,7 +26,7 @@ export class SyncResponse {
   step!: string | null;
   error!: SyncErrorResponse | null;
   /** Changed fields of the profile that no operation of the platform can update */
-  notPushable!: string[];
+  notPushable!: ProfileField[];
   updatedAt!: Date;
 }
 
