@@ -2,14 +2,19 @@ import type { UserRole } from '../../src/platform/contract/wire-types.js';
 import { type Fields, requiredText } from '../body-fields.js';
 import type { SeededRandom } from '../seeded-random.js';
 
-/** The texts of a body that each user has. */
-export const namesOf = (fields: Fields) => ({
+interface Names {
+  firstName: string;
+  lastName: string;
+}
+
+/** The names in a body. @throws Refusal 400 without them */
+export const namesOf = (fields: Fields): Names => ({
   firstName: requiredText(fields, 'firstName'),
   lastName: requiredText(fields, 'lastName'),
 });
 
 /** A person on the platform. */
-export interface User extends ReturnType<typeof namesOf> {
+export interface User extends Names {
   userId: string;
   role: UserRole;
   email?: string;
