@@ -147,7 +147,7 @@ interface Stops {
 }
 
 /** Decrypts a person for the API. */
-export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, isHeld }: Stops): PersonResponse {
+export function showPerson(row: ShownPerson, seal: ProfileSeal, stops: Stops): PersonResponse {
   const { externalId, kind, wanted, platformUserId, state, step, updatedAt, heldAt } = row;
   const origin = platformUserId === null ? null : (row.origin as Origin);
   // A legal hold keeps the data of a deleted client, but only an export shows it.
@@ -156,19 +156,7 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, 
   const applied = openIfReadable(() => row.appliedProfile && seal.open(row, row.appliedProfile));
   const invite = openIfReadable(() => inviteUrl && seal.openText(row, 'invite_url', inviteUrl));
   const unreadable = [profile ? [] : PROFILE_FIELDS, invite === undefined ? 'inviteUrl' : []].flat();
-  const isOpen = state === 'pending' || state === 'deleting';
-  const isOff = !isConfigured && isOpen;
-  const waitsForRelease = isHeld && isOpen && step !== null && !isReading(step as Operation);
-  const code =
-    row.errorCode === LEGAL_HOLD
-      ? LEGAL_HOLD
-      : isOff
-        ? 'not-configured'
-        : waitsForRelease
-          ? HELD
-          : state === 'synced' || state === 'deleted'
-            ? null
-            : row.errorCode;
+  const code = codeOf(row, stops);
   const { errorText } = row;
   const hasText = errorText && code === row.errorCode;
   const text = hasText ? openIfReadable(() => seal.openText(row, 'error_text', errorText)) : undefined;
@@ -176,11 +164,10 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, 
     externalId,
     kind,
     ...shownProfile(profile),
-    ...(kind === 'client' && { providers: row.providers }),
+    ...(kind === 'client' && { providers: row.providers, legalHold: heldAt && { since: heldAt } }),
     platformUserId,
     origin,
     inviteUrl: invite ?? null,
-    ...(kind === 'client' && { legalHold: heldAt && { since: heldAt } }),
     sync: {
       state,
       step,
@@ -190,6 +177,15 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, 
     },
     ...(unreadable.length > 0 && { unreadable }),
   };
+}
+
+/** Why the person is in its state. */
+function codeOf({ errorCode, state, step }: ShownPerson, { isConfigured, isHeld }: Stops): string | null {
+  const isOpen = state === 'pending' || state === 'deleting';
+  if (errorCode === LEGAL_HOLD) return LEGAL_HOLD;
+  if (isOpen && !isConfigured) return 'not-configured';
+  if (isOpen && isHeld && step !== null && !isReading(step as Operation)) return HELD;
+  return state === 'synced' || state === 'deleted' ? null : errorCode;
 }
 
 const shownProfile = (profile: Profile | undefined) =>

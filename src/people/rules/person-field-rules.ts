@@ -6,10 +6,10 @@ import type { PersonKind } from './person.js';
 export const EXTERNAL_ID_MAX = 200;
 
 /** Maximum characters of a first or last name. */
-export const NAME_MAX = 200;
+const NAME_MAX = 200;
 
 /** Maximum characters of an email. RFC 5321 §4.5.3.1.3: a path has at most 256 octets, including its brackets. */
-export const EMAIL_MAX = 254;
+const EMAIL_MAX = 254;
 
 /** Maximum providers of a client. */
 export const PROVIDERS_MAX = 100;
