@@ -36,13 +36,14 @@ const toBoolean = ({ value }: { value: unknown }) =>
   ({ true: true, '1': true, '': true, false: false, '0': false })[String(value)] ?? value;
 
 /** A field, or a field of one kind of people. */
-const COLUMN_FIELD = new RegExp(`^(?:(?:providers|clients|both)\\.)?(?:${FIELDS.join('|')})$`);
+const isColumnField = (name: string) =>
+  FIELDS.some((field) => field === name.replace(/^(?:providers|clients|both)\./, ''));
 
 /** Columns by field, such as `{externalId: "PAT_ID"}` or, for one kind only, `{"clients.externalId": "PAT_ID"}`. */
 function isColumns(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   return Object.entries(value).every(
-    ([field, column]) => COLUMN_FIELD.test(field) && typeof column === 'string' && column.length <= 200,
+    ([field, column]) => isColumnField(field) && typeof column === 'string' && column.length <= 200,
   );
 }
 
