@@ -2479,8 +2479,8 @@ export interface components {
             /** @description The next call to the platform */
             step: string | null;
             error: components["schemas"]["SyncErrorResponse"] | null;
-            /** @description Changed fields (email, firstName, lastName) that no operation of the platform can update */
-            notPushable: string[];
+            /** @description Changed fields of the profile that no operation of the platform can update */
+            notPushable: ("email" | "firstName" | "lastName")[];
             /** Format: date-time */
             updatedAt: string;
         };
@@ -3167,7 +3167,7 @@ export interface components {
             example: string;
         };
         MappingQuestionResponse: {
-            fields: string[];
+            fields: ("email" | "externalId" | "firstName" | "kind" | "lastName" | "platformUserId" | "providers")[];
             detail: string;
         };
         MappingResponse: {
@@ -7070,6 +7070,9 @@ export interface operations {
                             [key: string]: components["schemas"]["WordResponse"];
                         };
                         personCode: {
+                            [key: string]: components["schemas"]["WordResponse"];
+                        };
+                        personField: {
                             [key: string]: components["schemas"]["WordResponse"];
                         };
                         resolveAction: {

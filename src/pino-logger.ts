@@ -1,23 +1,13 @@
 import type { LoggerService } from '@nestjs/common';
 import { type LoggerOptions, type Logger as Pino, stdSerializers } from 'pino';
+import { PROFILE_FIELDS } from './words/field-words.js';
 
 type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal';
 
 /** Members that no log line should ever have. A second safeguard, because code that logs them is already wrong. */
 const NEVER = [
-  ...[
-    'authorization',
-    'apiKey',
-    'key',
-    'token',
-    'otpToken',
-    'sessionToken',
-    'secret',
-    'password',
-    'email',
-    'firstName',
-  ],
-  ...['lastName', 'inviteUrl', 'text', 'body', 'headers', 'url', 'query'],
+  ...['authorization', 'apiKey', 'key', 'token', 'otpToken', 'sessionToken', 'secret', 'password'],
+  ...['inviteUrl', 'text', 'body', 'headers', 'url', 'query', ...Object.keys(PROFILE_FIELDS)],
 ];
 
 /** Options of the one pino that Nest and Fastify share. @param level as LOG_LEVEL */

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { USER_ROLES } from '../../src/platform/contract/wire-types.js';
-import { objectOf, optionalChoice, optionalText, requiredText, requiredTexts } from '../body-fields.js';
+import { objectOf, optionalChoice, optionalText, requiredTexts } from '../body-fields.js';
 import { invalid } from '../refusal.js';
 import type { SimulatorState } from '../state.js';
+import { namesOf } from '../users/user-directory.js';
 import { announceUser } from '../users/user-routes.js';
 
 /** Lists users, and creates users as in the platform's own application. */
@@ -22,8 +23,7 @@ export function userAdminRoutes(app: FastifyInstance, state: SimulatorState): vo
     const user = state.users.add({
       role,
       email: optionalText(fields, 'email'),
-      firstName: requiredText(fields, 'firstName'),
-      lastName: requiredText(fields, 'lastName'),
+      ...namesOf(fields),
       partnerUserId: optionalText(fields, 'partnerUserId'),
       providerUserIds: fields.providerUserIds === undefined ? [] : requiredTexts(fields, 'providerUserIds'),
     });

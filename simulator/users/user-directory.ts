@@ -1,13 +1,23 @@
 import type { UserRole } from '../../src/platform/contract/wire-types.js';
+import { type Fields, requiredText } from '../body-fields.js';
 import type { SeededRandom } from '../seeded-random.js';
 
+interface Names {
+  firstName: string;
+  lastName: string;
+}
+
+/** The names in a body. @throws Refusal 400 without them */
+export const namesOf = (fields: Fields): Names => ({
+  firstName: requiredText(fields, 'firstName'),
+  lastName: requiredText(fields, 'lastName'),
+});
+
 /** A person on the platform. */
-export interface User {
+export interface User extends Names {
   userId: string;
   role: UserRole;
   email?: string;
-  firstName: string;
-  lastName: string;
   partnerUserId?: string;
   /** A client's providers, the primary one first; empty for all other users. */
   providerUserIds: string[];

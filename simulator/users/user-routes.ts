@@ -2,7 +2,7 @@ import { emailOf, objectOf, optionalText, requiredText, requiredTexts } from '..
 import type { PlatformAnswer, PlatformCall, PlatformRoute } from '../gate/platform-route.js';
 import { invalid, notFound } from '../refusal.js';
 import type { SimulatorState } from '../state.js';
-import type { User } from './user-directory.js';
+import { namesOf, type User } from './user-directory.js';
 
 /** User management (spec, User management); every call counts towards the one limit. */
 export function userRoutes(state: SimulatorState): PlatformRoute[] {
@@ -55,7 +55,7 @@ function checkUser(state: SimulatorState, call: PlatformCall): PlatformAnswer {
 function createProvider(state: SimulatorState, call: PlatformCall): PlatformAnswer {
   const fields = objectOf(call.body);
   const email = emailOf(requiredText(fields, 'email'));
-  const names = { firstName: requiredText(fields, 'firstName'), lastName: requiredText(fields, 'lastName') };
+  const names = namesOf(fields);
   const partnerUserId = optionalText(fields, 'partnerUserId');
   refuseTakenEmail(state, email);
   const user = state.users.add({ role: 'HealthcareProvider', email, ...names, partnerUserId, providerUserIds: [] });
@@ -69,7 +69,7 @@ function createProvider(state: SimulatorState, call: PlatformCall): PlatformAnsw
 
 function createClient(state: SimulatorState, call: PlatformCall): PlatformAnswer {
   const fields = objectOf(call.body);
-  const names = { firstName: requiredText(fields, 'firstName'), lastName: requiredText(fields, 'lastName') };
+  const names = namesOf(fields);
   const therapist = requiredText(fields, 'therapistUserId');
   const partnerUserId = optionalText(fields, 'partnerUserId');
   const email = optionalText(fields, 'email');

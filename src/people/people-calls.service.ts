@@ -7,12 +7,10 @@ import { PlatformError } from '../platform/contract/platform-errors.js';
 import { openIfReadable } from '../vault/unreadable-value.js';
 import type { SentCall } from './rules/apply-answer.js';
 import type { CallResult } from './rules/call-result.js';
-import { type Profile, ProfileSeal } from './rules/profile.js';
+import type { Profile } from './rules/person-field-rules.js';
+import { ProfileSeal } from './rules/profile.js';
 import type { TakenCall } from './store/calls.repository.js';
 import { PeopleRepository } from './store/people.repository.js';
-
-/** The profile of a call that sends none. */
-const NO_PROFILE: Profile = { email: null, firstName: '', lastName: '' };
 
 /** Looked up if no email is known, only to learn whether the platform answers. The domain is reserved (RFC 2606). */
 const RESERVED_EMAIL = 'nobody@example.invalid';
@@ -38,14 +36,14 @@ export class PeopleCalls {
   /** Decrypts what a call sends; undefined if it cannot be decrypted. */
   async open({ row, call }: TakenCall): Promise<Profile | undefined> {
     const { operation, subject } = call;
-    if (operation === 'deleteUser' || operation === 'setClientProviders') return NO_PROFILE;
+    if (operation === 'deleteUser' || operation === 'setClientProviders') return {};
     if (subject === 'any') {
       const provider = await this.people.anyProvider().catch(() => undefined);
-      return (provider && openIfReadable(() => this.seal.open(provider, provider.profile))) ?? NO_PROFILE;
+      return (provider && openIfReadable(() => this.seal.open(provider, provider.profile))) ?? {};
     }
     try {
       const sealed = subject === 'attempted' ? row.unsettledProfile : row.profile;
-      return sealed ? this.seal.open(row, sealed) : NO_PROFILE;
+      return sealed ? this.seal.open(row, sealed) : {};
     } catch (error) {
       this.log.warn({ msg: 'a person could not be decrypted; nothing was sent', person: row.id, ...errorTrace(error) });
       return undefined;
@@ -64,27 +62,22 @@ export class PeopleCalls {
     }
   }
 
-  private async call(
-    { row, call }: TakenCall,
-    { email, firstName, lastName }: Profile,
-  ): Promise<Pick<CallResult, 'said' | 'inviteUrl'>> {
+  private async call({ row, call }: TakenCall, profile: Profile): Promise<Pick<CallResult, 'said' | 'inviteUrl'>> {
     const { externalId: partnerUserId } = row;
     const { platformUserId } = row.person;
     const { operation, providerUserIds = [] }: SentCall = call;
     switch (operation) {
       case 'checkUser': {
-        const userId = await this.users.checkUser({ email: email ?? RESERVED_EMAIL });
+        const userId = await this.users.checkUser({ email: profile.email ?? RESERVED_EMAIL });
         return { said: userId === undefined ? { kind: 'absent' } : { kind: 'exists', userId } };
       }
       case 'createProvider': {
-        const provider = { email: email ?? '', firstName, lastName, partnerUserId };
-        const { userId, inviteUrl } = await this.users.createProvider(provider);
+        const { userId, inviteUrl } = await this.users.createProvider({ ...profile, partnerUserId });
         return { said: { kind: 'created', userId }, inviteUrl };
       }
       case 'createClient': {
         const [therapistUserId = ''] = providerUserIds;
-        const client = { firstName, lastName, therapistUserId, partnerUserId, ...(email !== null && { email }) };
-        const { userId } = await this.users.createClient(client);
+        const { userId } = await this.users.createClient({ ...profile, therapistUserId, partnerUserId });
         return { said: { kind: 'created', userId } };
       }
       case 'setClientProviders':

@@ -1,4 +1,5 @@
 import { AUDIT_ACTIONS } from './audit-words.js';
+import { PERSON_FIELDS } from './field-words.js';
 import {
   ETA_UNKNOWN,
   IMPORT_GUARDS,
@@ -14,6 +15,7 @@ import { labels, vocabulary, type Word } from './word.js';
 export const WORDS = {
   personState: PERSON_STATES,
   personCode: PERSON_CODES,
+  personField: PERSON_FIELDS,
   resolveAction: RESOLVE_ACTIONS,
   /** Those that the specification names, then those of this service. The platform may have others. */
   sessionState: labels({

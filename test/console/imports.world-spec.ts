@@ -20,7 +20,7 @@ const german = (...rows: string[]) => ({
   buffer: Buffer.from(['Patientennummer;Fallnummer;Vorname;Nachname;Therapeut', ...rows, ''].join('\n')),
 });
 const COLUMNS = {
-  Patientennummer: 'id',
+  Patientennummer: 'external id',
   Fallnummer: 'ignore',
   Vorname: 'first name',
   Nachname: 'last name',

@@ -189,7 +189,7 @@ describe('a file of links without names', () => {
     const { id } = await imported('', [links(`client,c-1,${addUser('Client')}`, `provider,p-1,${randomUUID()}`)]);
     expect(await codes(id)).toEqual([
       ['c-1', 'missing-field', 'firstName'],
-      ['p-1', 'missing-field', 'firstName'],
+      ['p-1', 'missing-field', 'email'],
     ]);
     expect((await rows(id))[0]?.hint).toContain('This person is unknown');
   });

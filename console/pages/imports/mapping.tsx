@@ -1,5 +1,6 @@
 import { useState } from 'react';
 import { api, type Schemas } from '../../api/client.js';
+import { inSentence, labelOf, labelsOf } from '../../api/words.js';
 import { useAction } from '../../parts/action.js';
 import { DataTable, Section } from '../../parts/layout.js';
 import { ErrorNote } from '../../parts/notes.js';
@@ -9,16 +10,11 @@ import type { Import } from './words.js';
 type File = Import['files'][number];
 type MappedColumn = Schemas['MappedColumnResponse'];
 
-const FIELDS: Readonly<Record<string, string>> = {
-  externalId: 'id',
-  email: 'email',
-  firstName: 'first name',
-  lastName: 'last name',
-  providers: 'providers',
-  platformUserId: 'platform user',
-  kind: 'provider or client',
-  status: 'status (inactive people)',
-};
+/** The fields of a row. A column may also be read as the status, which marks inactive people. */
+const fieldNames = (): string[] => labelsOf('personField').map(([field]) => field);
+
+const nameOf = (field: string): string =>
+  field === 'status' ? 'status (inactive people)' : inSentence(labelOf('personField', field));
 
 /** Columns and fields of the files of one kind. */
 interface Group {
@@ -82,9 +78,7 @@ function GroupTable(props: { group: Group; fields: Fields; onChange: (fields: Fi
     const others = Object.entries(fields).map(([name, other]) => [name, other === field ? '' : other]);
     onChange({ ...Object.fromEntries(others), [column]: field });
   };
-  const choices = Object.keys(FIELDS).filter(
-    (field) => field !== 'status' && (field !== 'kind' || group.kind === 'both'),
-  );
+  const choices = fieldNames().filter((field) => field !== 'kind' || group.kind === 'both');
   const last = Object.keys(offered).length > 0 && (
     <button type="button" onClick={() => onChange(offer(group))}>
       Use the columns of the last import
@@ -115,7 +109,7 @@ function GroupTable(props: { group: Group; fields: Fields; onChange: (fields: Fi
                 <option value="">ignore</option>
                 {[...choices, ...(field === 'status' ? [field] : [])].map((each) => (
                   <option key={each} value={each}>
-                    {FIELDS[each]}
+                    {nameOf(each)}
                   </option>
                 ))}
               </select>
@@ -150,7 +144,7 @@ function offer({ columns, offered }: Group): Fields {
   return Object.fromEntries(columns.map((column) => [column.name, fieldOf(column)]));
 }
 
-const questionFields = ({ files }: Group) => [
+const questionFields = ({ files }: Group): string[] => [
   ...new Set(files.flatMap(({ mapping }) => mapping?.question?.fields ?? [])),
 ];
 
@@ -158,19 +152,18 @@ const questionFields = ({ files }: Group) => [
 const missingFields = (group: Group, fields: Fields): string[] =>
   questionFields(group)
     .filter((field) => !Object.values(fields).includes(field))
-    .map((field) => `${FIELDS[field] ?? field} of ${group.files.map(({ name }) => name).join(', ')}`);
+    .map((field) => `${nameOf(field)} of ${group.files.map(({ name }) => name).join(', ')}`);
 
 /** Columns by field, where they differ from the detected ones or were asked for. An empty column: the field is not read. */
 function chosenColumns(group: Group, fields: Fields, isPrefixed: boolean): [field: string, column: string][] {
   const { kind, columns } = group;
   const prefix = isPrefixed && kind !== 'both' ? `${kind}.` : '';
-  return Object.keys(FIELDS)
+  return fieldNames()
     .filter(
       (field) =>
         questionFields(group).includes(field) ||
         columns.some((column) => (column.field === field) !== (fields[column.name] === field)),
     )
-    .filter((field) => field !== 'status')
     .map((field) => [`${prefix}${field}`, columns.find(({ name }) => fields[name] === field)?.name ?? '']);
 }
 
@@ -192,7 +185,7 @@ export function MappingDetails({ content, mapping }: { content: string; mapping:
         columns={[
           ['Column', ({ name }) => name],
           ['Example', ({ example }) => <code>{example}</code>],
-          ['Read as', ({ field }) => (field === null ? 'ignored' : (FIELDS[field] ?? field))],
+          ['Read as', ({ field }) => (field === null ? 'ignored' : nameOf(field))],
         ]}
       />
     </details>

@@ -1,18 +1,9 @@
+import { labelOf, labelsOf } from '../../api/words.js';
 import { DataTable } from '../../parts/layout.js';
 import { ErrorNote } from '../../parts/notes.js';
 import { State } from '../../parts/state.js';
 import { type Cell, type Corrections, kindOf } from './corrections.js';
 import { counted, type Import, keyOf, placeOf, type Row, reasonOf } from './words.js';
-
-const TITLES: Record<Cell, string> = {
-  kind: 'Kind',
-  externalId: 'External id',
-  email: 'Email',
-  firstName: 'First name',
-  lastName: 'Last name',
-  providers: 'Providers',
-  platformUserId: 'Platform user',
-};
 
 /** Cells with a column only if a row has a text in them. */
 const RARE: readonly Cell[] = ['kind', 'platformUserId'];
@@ -26,7 +17,7 @@ interface Shown {
 /** Rejected rows, corrected in place. */
 export function RejectedRows({ rows, view, corrections }: Shown) {
   const { count, isPending, error, send } = corrections;
-  const titles = (Object.entries(TITLES) as [Cell, string][]).filter(
+  const titles = (labelsOf('personField') as [Cell, string][]).filter(
     ([name]) => !RARE.includes(name) || rows.some(({ cells, field }) => cells?.[name] || field === name),
   );
   return (
@@ -72,7 +63,7 @@ function CellInput({ row, name, view, corrections }: Omit<Shown, 'rows'> & { row
   if (name === 'providers' && kindOf(row, view) === 'provider') return null;
   const shared = {
     className: 'cell',
-    'aria-label': `${TITLES[name]} of line ${row.line} of ${row.file}`,
+    'aria-label': `${labelOf('personField', name)} of line ${row.line} of ${row.file}`,
     'aria-invalid': row.field === name || undefined,
     // Typing must not render thousands of rows again.
     defaultValue: corrections.cellOf(row, name),

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Schemas } from '../../api/client.js';
+import { inSentence, labelOf } from '../../api/words.js';
 import { Facts, Section } from '../../parts/layout.js';
 import { Copyable, Moment, number } from '../../parts/values.js';
 import { nameOf } from './person.js';
@@ -77,6 +78,5 @@ export function Known({ person, trace: { known } }: { person: Person; trace: Tra
   );
 }
 
-const FIELDS: Record<string, string> = { email: 'email', firstName: 'first name', lastName: 'last name' };
-
-const named = (fields: readonly string[]) => fields.map((field) => FIELDS[field] ?? field).join(', ');
+const named = (fields: readonly string[]) =>
+  fields.map((field) => inSentence(labelOf('personField', field))).join(', ');

@@ -6,7 +6,7 @@ import { type ImportFile, type ImportKind, type ImportState, ROW_OUTCOMES, type 
 import type { Guard, GuardName } from '../model/import-guards.js';
 import type { ImportRecord } from '../model/imports.repository.js';
 import type { ImportTotals } from '../model/totals.js';
-import type { FileKind, FileMapping, ImportFormat, MappedColumn } from '../parse/row/import-row.js';
+import type { Field, FileKind, FileMapping, ImportFormat, MappedColumn } from '../parse/row/import-row.js';
 
 export class GuardThresholdResponse {
   percent!: number;
@@ -34,7 +34,7 @@ export class MappedColumnResponse implements MappedColumn {
 }
 
 export class MappingQuestionResponse {
-  fields!: string[];
+  fields!: Field[];
   detail!: string;
 }
 

@@ -24,6 +24,7 @@ import {
   type RowOutcome,
 } from '../model/import.js';
 import { GUARD_NAMES, type GuardName } from '../model/import-guards.js';
+import { FIELDS } from '../parse/row/import-row.js';
 
 /** Maximum identifier systems of an import. */
 const ID_SYSTEMS_MAX = 20;
@@ -35,21 +36,21 @@ const toBoolean = ({ value }: { value: unknown }) =>
   ({ true: true, '1': true, '': true, false: false, '0': false })[String(value)] ?? value;
 
 /** A field, or a field of one kind of people. */
-const COLUMN_FIELD =
-  /^(?:(?:providers|clients|both)\.)?(?:kind|externalId|email|firstName|lastName|providers|platformUserId)$/;
+const isColumnField = (name: string) =>
+  FIELDS.some((field) => field === name.replace(/^(?:providers|clients|both)\./, ''));
 
 /** Columns by field, such as `{externalId: "PAT_ID"}` or, for one kind only, `{"clients.externalId": "PAT_ID"}`. */
 function isColumns(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   return Object.entries(value).every(
-    ([field, column]) => COLUMN_FIELD.test(field) && typeof column === 'string' && column.length <= 200,
+    ([field, column]) => isColumnField(field) && typeof column === 'string' && column.length <= 200,
   );
 }
 
 const Columns = fieldRule(
   'columns',
   isColumns,
-  'must name columns by field, such as externalId or clients.externalId; fields: externalId, email, firstName, lastName, providers, platformUserId, kind',
+  `must name columns by field, such as externalId or clients.externalId; fields: ${FIELDS.join(', ')}`,
 );
 
 /** Reads `externalId:PAT_ID,firstName:Vorname`. */

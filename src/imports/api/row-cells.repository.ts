@@ -50,8 +50,7 @@ export class RowCellsRepository {
     const known = { ...(kind && { kind }), ...(externalId && { externalId }), ...list };
     if (row.cells) return { ...known, ...this.staging.openCells(importId, rowNo, row.cells) };
     if (!row.profile) return undefined;
-    const { email, firstName, lastName } = this.seal.openAt(rowPlace(importId, rowNo, 'profile'), row.profile);
-    const lists = { providers: (providers ?? []).join('|'), platformUserId: platformUserId ?? '' };
-    return { ...known, email: email ?? '', firstName, lastName, ...lists };
+    const profile = this.seal.openAt(rowPlace(importId, rowNo, 'profile'), row.profile);
+    return { ...known, ...profile, ...(platformUserId !== null && { platformUserId }) };
   }
 }

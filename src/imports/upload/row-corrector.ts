@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { profileOf } from '../../people/rules/person-field-rules.js';
 import { ProfileSeal } from '../../people/rules/profile.js';
 import { usableEmail } from '../parse/row/email-text.js';
 import type { ImportedPerson, RowCells } from '../parse/row/import-row.js';
@@ -7,7 +8,7 @@ import { type Rejection, rejection } from '../parse/row/rejection.js';
 import { candidateOf, isLinkOnly, providerIds, validatePerson } from '../parse/row/validate-person.js';
 import type { KnownProviders } from './known-providers.js';
 import { rowPlace } from './row-places.js';
-import { profileOf, StagingRepository } from './staging.repository.js';
+import { StagingRepository } from './staging.repository.js';
 import { unknownProvider } from './staging-writer.js';
 
 /** Rejected rows per statement. */
@@ -57,9 +58,7 @@ export class RowCorrector {
     const { kind = '', externalId = '' } = cells;
     if (!isLinkOnly(cells) || (kind !== 'provider' && kind !== 'client')) return cells;
     const profile = (await this.staging.knownProfiles(tx, kind, [externalId])).get(externalId);
-    if (!profile) return cells;
-    const { firstName, lastName, email } = profile;
-    return { ...cells, firstName, lastName, email: cells.email || (email ?? '') };
+    return { ...cells, ...profile, ...profileOf(cells) };
   }
 
   private async check(cells: RowCells, providers: KnownProviders): Promise<ImportedPerson | Rejection> {
@@ -111,7 +110,7 @@ export class RowCorrector {
        WHERE import_id = $1 AND row_no = $2`,
       [
         ...[importId, rowNo, this.staging.sealCells(importId, rowNo, cells), code, field ?? null, hint],
-        this.seal.emailFingerprint(usableEmail(cells.email ?? '') || null),
+        this.seal.emailFingerprint(usableEmail(cells.email ?? '') || undefined),
       ],
     );
   }

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../../people/rules/person.js';
+import { missingField, profileOf } from '../../people/rules/person-field-rules.js';
 import type { ImportFile, ImportRequest } from '../model/import.js';
 import { ignoredProviderColumns } from '../parse/csv/column-names.js';
 import type { FileKind, ImportedPerson, ReadRow } from '../parse/row/import-row.js';
@@ -146,19 +147,17 @@ export class StagingWriter {
       if (partial.length === 0) continue;
       const ids = partial.map(({ externalId }) => externalId);
       const known = await this.staging.knownProfiles(this.tx, kind, ids);
-      for (const person of partial) {
-        const profile = known.get(person.externalId);
-        person.firstName ||= profile?.firstName ?? '';
-        person.lastName ||= profile?.lastName ?? '';
-        if (!person.email && profile?.email) person.email = profile.email;
-      }
+      for (const person of partial) Object.assign(person, { ...known.get(person.externalId), ...profileOf(person) });
     }
   }
 
   /** The row, or its rejection because of its providers or, in a part of a record, because of what is missing. */
   private checked(row: ReadRow & { is: 'person' }): ReadRow {
     const { person } = row;
-    const fault = missingField(row) ?? (person.kind === 'client' ? this.providersFault(person) : undefined);
+    const missing = missingField(person.kind, person);
+    const fault = missing
+      ? rejection('missing-field', { field: missing, isUnknown: row.isPartial === true })
+      : person.kind === 'client' && this.providersFault(person);
     if (!fault) return row;
     const { kind, externalId } = person;
     return { type: 'row', line: row.line, is: 'rejected', kind, externalId, cells: cellsOf(person), ...fault };
@@ -182,12 +181,6 @@ export class StagingWriter {
 
 /** The kind of rejected rows of a file that do not name it. */
 const PEOPLE: Partial<Record<FileKind, PersonKind>> = { providers: 'provider', clients: 'client' };
-
-function missingField({ person, isPartial }: ReadRow & { is: 'person' }): Rejection | undefined {
-  const { kind, firstName, lastName, email } = person;
-  const field = !firstName ? 'firstName' : !lastName ? 'lastName' : kind === 'provider' && !email ? 'email' : undefined;
-  return field && rejection('missing-field', { field, isUnknown: isPartial === true });
-}
 
 /**
  * The hint for clients without a provider. Names the ignored columns of their file that may contain providers, so that it

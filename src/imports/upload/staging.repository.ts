@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
-import { type Profile, ProfileSeal } from '../../people/rules/profile.js';
+import { type Profile, profileOf } from '../../people/rules/person-field-rules.js';
+import { ProfileSeal } from '../../people/rules/profile.js';
 import { Vault } from '../../vault/vault.js';
 import type { MergedChart } from '../model/merged-charts.js';
 import { IS_OWN_CHART } from '../model/named-rows.js';
@@ -41,11 +42,6 @@ export interface ResolvedList {
   adds: boolean;
   /** Why none is left. */
   hint: string | null;
-}
-
-/** The profile of a person as a row names it. */
-export function profileOf({ email, firstName, lastName }: ImportedPerson): Profile {
-  return { email: email ?? null, firstName, lastName };
 }
 
 /** Stores the rows of an upload. */
@@ -169,7 +165,7 @@ export class StagingRepository {
     }
     if (row.is !== 'rejected') return [row.is, null, null, null, null, ...version, 'pending'];
     const cells = hex(this.sealCells(importId, rowNo, row.cells));
-    const fingerprint = this.seal.emailFingerprint(usableEmail(row.cells.email ?? '') || null);
+    const fingerprint = this.seal.emailFingerprint(usableEmail(row.cells.email ?? '') || undefined);
     return [
       'rejected',
       null,

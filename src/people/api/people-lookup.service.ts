@@ -30,8 +30,6 @@ interface NamedPerson {
   person: PersonResponse;
 }
 
-const NO_NAME = { firstName: null, lastName: null };
-
 /** Finds and explains people. Changes nothing. */
 @Injectable()
 export class PeopleLookup {
@@ -94,7 +92,7 @@ export class PeopleLookup {
   }
 
   private async matching({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
-    const fingerprint = email === undefined ? null : this.seal.emailFingerprint(email);
+    const fingerprint = this.seal.emailFingerprint(email);
     const people: ShownPerson[] = await this.people.search(fingerprint, externalId, SEARCH_MAX);
     const holder = fingerprint && externalId === undefined ? await this.holderOf(fingerprint) : undefined;
     if (holder && people.every(({ id }) => id !== holder.id)) people.push(holder);
@@ -112,7 +110,7 @@ export class PeopleLookup {
     const people = await this.people.profiles(providers, clients);
     return people.map(({ id, kind, externalId, profile }) => {
       this.audit.about(kind, externalId);
-      const { firstName, lastName } = openIfReadable(() => this.seal.open({ id }, profile)) ?? NO_NAME;
+      const { firstName = null, lastName = null } = openIfReadable(() => this.seal.open({ id }, profile)) ?? {};
       return { kind, externalId, firstName, lastName };
     });
   }

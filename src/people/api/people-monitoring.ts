@@ -82,19 +82,17 @@ export class PeopleMonitoring {
     const startedMs = this.clock.monotonicMs();
     if (this.counts && startedMs < this.freshUntilMs) return this.counts;
     this.freshUntilMs = Number.POSITIVE_INFINITY;
-    const counted = this.prisma.$queryRawUnsafe<PeopleCount[]>(
+    this.counts = this.prisma.$queryRawUnsafe<PeopleCount[]>(
       `SELECT kind, state, count(*)::int AS people, count(*) FILTER (WHERE ${IS_STUCK})::int AS stuck
        FROM people GROUP BY kind, state`,
     );
-    this.counts = counted.then(
-      (counts) => {
+    this.counts.then(
+      () => {
         const endedMs = this.clock.monotonicMs();
         this.freshUntilMs = endedMs + COUNT_TTL_FACTOR * (endedMs - startedMs);
-        return counts;
       },
-      (error: unknown) => {
+      () => {
         this.counts = undefined;
-        throw error;
       },
     );
     return this.counts;

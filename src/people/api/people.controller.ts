@@ -33,7 +33,7 @@ import type { Page } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
 import { ApiPrefer, disconnectOf, PreferWait, type Wait, waitOf } from '../../http/request/waiting.js';
 import type { PersonKind } from '../rules/person.js';
-import { EXTERNAL_ID_MAX, isExternalId } from '../rules/person-field-rules.js';
+import { EXTERNAL_ID_MAX, isExternalId, profileOf } from '../rules/person-field-rules.js';
 import {
   CLIENT_BODY_LIMIT,
   ClientProvidersRequest,
@@ -151,11 +151,8 @@ export class ProvidersController extends PersonController {
   /** Create or update a provider */
   @Put(':externalId')
   @ChangesPerson('Synced', 'Accepted; not synced yet')
-  async put(
-    @ExternalIdParam() externalId: string,
-    @Body() { email, firstName, lastName }: ProviderRequest,
-  ): Promise<PersonResponse> {
-    return this.people.put({ kind: 'provider', externalId }, { email, firstName, lastName });
+  async put(@ExternalIdParam() externalId: string, @Body() body: ProviderRequest): Promise<PersonResponse> {
+    return this.people.put({ kind: 'provider', externalId }, profileOf(body));
   }
 }
 
@@ -177,11 +174,8 @@ export class ClientsController extends PersonController {
   @Put(':externalId')
   @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
   @ChangesPerson('Synced', 'Accepted; not synced yet')
-  async put(
-    @ExternalIdParam() externalId: string,
-    @Body() { email = null, firstName, lastName, providers }: ClientRequest,
-  ): Promise<PersonResponse> {
-    return this.people.put({ kind: 'client', externalId }, { email, firstName, lastName }, providers);
+  async put(@ExternalIdParam() externalId: string, @Body() body: ClientRequest): Promise<PersonResponse> {
+    return this.people.put({ kind: 'client', externalId }, profileOf(body), body.providers);
   }
 
   /** Replace the providers of a client; the first is the primary */

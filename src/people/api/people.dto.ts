@@ -18,23 +18,26 @@ import {
 import { fieldRule, OneOf, OptionalOneOf, OptionalText } from '../../http/request/fields.js';
 import { PageQuery } from '../../http/request/page.js';
 import { IsLinkTarget } from '../../platform/contract/is-platform-id.js';
+import type { ProfileField } from '../../words/field-words.js';
 import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../rules/person.js';
 import { type Fault, type Review, UNSETTLED_CODES } from '../rules/person-codes.js';
-import {
-  EXTERNAL_ID_MAX,
-  isEmailAddress,
-  isExternalId,
-  isPersonName,
-  NAME_MAX,
-  PROVIDERS_MAX,
-} from '../rules/person-field-rules.js';
+import { EXTERNAL_ID_MAX, isExternalId, PROFILE_RULES, PROVIDERS_MAX } from '../rules/person-field-rules.js';
 import { BULK_ACTIONS, type BulkAction, RESOLVE_ACTIONS, type ResolveAction } from '../rules/resolve-rule.js';
 
 const trimmed = Transform(({ value }) => (typeof value === 'string' ? value.trim() : value));
 
-const IsPersonName = fieldRule('isPersonName', isPersonName, `must be a name of 1 to ${NAME_MAX} characters`);
+const ruleOf = (field: ProfileField) => fieldRule(field, PROFILE_RULES[field].isValid, PROFILE_RULES[field].message)();
 
-const IsEmailAddress = fieldRule('isEmailAddress', isEmailAddress, 'must be an email address such as name@example.org');
+/** Validates a field of a profile. */
+const ProfileText = (field: ProfileField): PropertyDecorator => applyDecorators(trimmed, ruleOf(field));
+
+/** Validates a field of a profile that may be empty, null or absent. */
+const OptionalProfileText = (field: ProfileField): PropertyDecorator =>
+  applyDecorators(
+    Transform(({ value }) => (typeof value === 'string' ? value.trim() || undefined : (value ?? undefined))),
+    IsOptional(),
+    ruleOf(field),
+  );
 
 /** Validates an id of the EHR. */
 export const IsExternalId = fieldRule(
@@ -46,18 +49,15 @@ export const IsExternalId = fieldRule(
 /** `PUT /v1/providers/{externalId}` (spec, User management: email and names are required). */
 export class ProviderRequest {
   /** @example ada.osei@example.org */
-  @trimmed
-  @IsEmailAddress()
+  @ProfileText('email')
   email!: string;
 
   /** @example Ada */
-  @trimmed
-  @IsPersonName()
+  @ProfileText('firstName')
   firstName!: string;
 
   /** @example Osei */
-  @trimmed
-  @IsPersonName()
+  @ProfileText('lastName')
   lastName!: string;
 }
 
@@ -82,19 +82,15 @@ export class ClientProvidersRequest {
 /** `PUT /v1/clients/{externalId}` (spec, User management: email is optional). */
 export class ClientRequest extends ClientProvidersRequest {
   /** @example Noor */
-  @trimmed
-  @IsPersonName()
+  @ProfileText('firstName')
   firstName!: string;
 
   /** @example Haddad */
-  @trimmed
-  @IsPersonName()
+  @ProfileText('lastName')
   lastName!: string;
 
   /** @example noor@example.org */
-  @Transform(({ value }) => (typeof value === 'string' ? value.trim() || undefined : (value ?? undefined)))
-  @IsOptional()
-  @IsEmailAddress()
+  @OptionalProfileText('email')
   email?: string | null;
 }
 
@@ -139,8 +135,7 @@ export class NamesRequest {
 /** `POST /v1/people/search`: at least one of the two. In the body, because an email must not appear in a URL. */
 export class SearchRequest {
   @ValidateIf((dto: SearchRequest) => dto.email !== undefined || dto.externalId === undefined)
-  @trimmed
-  @IsEmailAddress()
+  @ProfileText('email')
   email?: string;
 
   @ValidateIf((dto: SearchRequest) => dto.externalId !== undefined)

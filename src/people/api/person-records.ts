@@ -1,5 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { type Profile, ProfileSeal } from '../rules/profile.js';
+import type { Profile } from '../rules/person-field-rules.js';
+import { ProfileSeal } from '../rules/profile.js';
 import { ClientData, ERASED } from '../store/client-data.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import type { PersonRow } from '../store/person-row.js';

@@ -3,10 +3,12 @@ import { VisibleTo } from '../../access/guard/visible-to.js';
 import { PageResponse } from '../../http/request/page.js';
 import { HELD } from '../../sending/hold-code.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
+import type { ProfileField } from '../../words/field-words.js';
 import { isReading } from '../rules/next-step.js';
 import type { Operation, Origin, PersonKind, PersonState } from '../rules/person.js';
 import { LEGAL_HOLD, messageFor } from '../rules/person-codes.js';
-import type { Profile, ProfileSeal } from '../rules/profile.js';
+import { PROFILE_FIELDS, type Profile } from '../rules/person-field-rules.js';
+import type { ProfileSeal } from '../rules/profile.js';
 import type { ShownPerson } from '../store/person-row.js';
 
 export class SyncErrorResponse {
@@ -23,8 +25,8 @@ export class SyncResponse {
   /** The next call to the platform */
   step!: string | null;
   error!: SyncErrorResponse | null;
-  /** Changed fields (email, firstName, lastName) that no operation of the platform can update */
-  notPushable!: string[];
+  /** Changed fields of the profile that no operation of the platform can update */
+  notPushable!: ProfileField[];
   updatedAt!: Date;
 }
 
@@ -135,11 +137,8 @@ export class UnknownPlatformUserPageResponse extends PageResponse {
   items!: UnknownPlatformUserResponse[];
 }
 
-/** The fields of a profile that cannot be decrypted. */
-const NO_PROFILE = { email: null, firstName: null, lastName: null };
-
 /** The profile of a person whose deletion was requested. */
-const ERASED_PROFILE = { email: null, firstName: '', lastName: '' };
+const ERASED_PROFILE: Profile = { firstName: '', lastName: '' };
 
 /** Conditions that stop all people: the contract does not define how to call the platform, or sending is held. */
 interface Stops {
@@ -148,7 +147,7 @@ interface Stops {
 }
 
 /** Decrypts a person for the API. */
-export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, isHeld }: Stops): PersonResponse {
+export function showPerson(row: ShownPerson, seal: ProfileSeal, stops: Stops): PersonResponse {
   const { externalId, kind, wanted, platformUserId, state, step, updatedAt, heldAt } = row;
   const origin = platformUserId === null ? null : (row.origin as Origin);
   // A legal hold keeps the data of a deleted client, but only an export shows it.
@@ -157,31 +156,18 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, 
   const applied = openIfReadable(() => row.appliedProfile && seal.open(row, row.appliedProfile));
   const invite = openIfReadable(() => inviteUrl && seal.openText(row, 'invite_url', inviteUrl));
   const unreadable = [profile ? [] : PROFILE_FIELDS, invite === undefined ? 'inviteUrl' : []].flat();
-  const isOpen = state === 'pending' || state === 'deleting';
-  const isOff = !isConfigured && isOpen;
-  const waitsForRelease = isHeld && isOpen && step !== null && !isReading(step as Operation);
-  const code =
-    row.errorCode === LEGAL_HOLD
-      ? LEGAL_HOLD
-      : isOff
-        ? 'not-configured'
-        : waitsForRelease
-          ? HELD
-          : state === 'synced' || state === 'deleted'
-            ? null
-            : row.errorCode;
+  const code = codeOf(row, stops);
   const { errorText } = row;
   const hasText = errorText && code === row.errorCode;
   const text = hasText ? openIfReadable(() => seal.openText(row, 'error_text', errorText)) : undefined;
   return {
     externalId,
     kind,
-    ...(profile ?? NO_PROFILE),
-    ...(kind === 'client' && { providers: row.providers }),
+    ...shownProfile(profile),
+    ...(kind === 'client' && { providers: row.providers, legalHold: heldAt && { since: heldAt } }),
     platformUserId,
     origin,
     inviteUrl: invite ?? null,
-    ...(kind === 'client' && { legalHold: heldAt && { since: heldAt } }),
     sync: {
       state,
       step,
@@ -193,7 +179,20 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, { isConfigured, 
   };
 }
 
-const PROFILE_FIELDS = ['email', 'firstName', 'lastName'] as const;
+/** Why the person is in its state. */
+function codeOf({ errorCode, state, step }: ShownPerson, { isConfigured, isHeld }: Stops): string | null {
+  const isOpen = state === 'pending' || state === 'deleting';
+  if (errorCode === LEGAL_HOLD) return LEGAL_HOLD;
+  if (isOpen && !isConfigured) return 'not-configured';
+  if (isOpen && isHeld && step !== null && !isReading(step as Operation)) return HELD;
+  return state === 'synced' || state === 'deleted' ? null : errorCode;
+}
+
+const shownProfile = (profile: Profile | undefined) =>
+  Object.fromEntries(PROFILE_FIELDS.map((field) => [field, profile?.[field] ?? null])) as Record<
+    ProfileField,
+    string | null
+  >;
 
 /**
  * The fields that changed since the platform received them, because no operation of the platform can update them. For a
@@ -203,13 +202,9 @@ const PROFILE_FIELDS = ['email', 'firstName', 'lastName'] as const;
  * @param wanted undefined if unreadable
  * @param given the profile with which the user was created or found; null if neither, or unreadable
  */
-export function notPushable(
-  origin: Origin | null,
-  wanted: Profile | undefined,
-  given: Profile | null,
-): (keyof Profile)[] {
+export function notPushable(origin: Origin | null, wanted: Profile | undefined, given: Profile | null): ProfileField[] {
   if (origin === null || !wanted || !given) return [];
-  // A deletion may have emptied all fields but the email of a profile that was sent before.
-  const known = PROFILE_FIELDS.filter((field) => given[field] !== '' && (origin !== 'linked' || field === 'email'));
-  return known.filter((field) => wanted[field] !== given[field]);
+  // A deletion may have reduced a profile that was sent before to its email.
+  const isEmailOnly = origin === 'linked' || given.firstName === undefined;
+  return PROFILE_FIELDS.filter((field) => wanted[field] !== given[field] && (field === 'email' || !isEmailOnly));
 }

@@ -1,4 +1,4 @@
-import { type Pause, USER_MANAGEMENT } from '../../platform/pauses/pause-rule.js';
+import { USER_MANAGEMENT } from '../../platform/pauses/pause-rule.js';
 import type { Pauses } from '../../platform/pauses/pauses.repository.js';
 import { dueAtOf, nextStep, type Step } from '../rules/next-step.js';
 import { isCreate, type Person } from '../rules/person.js';
@@ -17,28 +17,21 @@ export function traceOf(row: PersonRow, calls: readonly TracedCallResponse[], pa
   const { externalId, kind, state, person, context } = row;
   const { unsettled, checkedAbsentAt, appliedProviders, failures, platformUserId } = person;
   const hasEmail = person.email !== null;
-  const providers = context.providers.map((provider) => ({
-    externalId: provider.externalId,
-    mirrored: provider.platformUserId !== null,
-  }));
+  const providers = context.providers.map((each) => {
+    return { externalId: each.externalId, mirrored: each.platformUserId !== null };
+  });
   // Lists and deletions without an answer are sent again without a check.
   const unsettledCreate =
     unsettled && isCreate(unsettled) ? { hasEmail: unsettled.email !== null, lookUpAt: unsettled.lookUpAt } : null;
-  const emailClaim = hasEmail ? context.claim : null;
-  const otherPlatformUserIds = person.others.map(({ id }) => id);
   return {
     externalId,
     kind,
     state,
     wanted: { present: person.wanted, hasEmail, providers },
     known: {
-      platformUserId,
-      otherPlatformUserIds,
-      unsettledCreate,
-      checkedAbsentAt,
-      appliedProviders,
-      emailClaim,
-      failures,
+      ...{ platformUserId, unsettledCreate, checkedAbsentAt, appliedProviders, failures },
+      otherPlatformUserIds: person.others.map(({ id }) => id),
+      emailClaim: hasEmail ? context.claim : null,
     },
     nextStep: unlessPaused(explain(nextStep(person, context), person), pauses, context.now),
     choices: resolveChoices(state, person),
@@ -56,15 +49,13 @@ const CHECKS = {
 
 /** Adds that calls pause, and until when. */
 function unlessPaused(step: NextStepResponse, pauses: Pauses, now: Date): NextStepResponse {
-  const until = [USER_MANAGEMENT, step.what].flatMap((key) => endsOf(pauses.get(key))).filter((end) => end > now);
-  const last = until.sort((one, other) => other.getTime() - one.getTime())[0];
-  if (!last) return step;
-  const notBefore = step.notBefore && step.notBefore > last ? step.notBefore : last;
+  const ends = [pauses.get(USER_MANAGEMENT), pauses.get(step.what)]
+    .flatMap((pause) => [pause?.limitedUntil, pause?.pausedUntil])
+    .filter((end) => end && end > now);
+  if (ends.length === 0) return step;
+  const notBefore = new Date(Math.max(...[...ends, step.notBefore].map(Number)));
   return { ...step, why: `${step.why} Calls pause for everyone: see the health of the platform.`, notBefore };
 }
-
-const endsOf = (pause: Pause | undefined): Date[] =>
-  [pause?.limitedUntil, pause?.pausedUntil].filter((end): end is Date => end instanceof Date);
 
 function explain(step: Step, person: Person): NextStepResponse {
   if (person.call)

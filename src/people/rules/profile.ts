@@ -2,13 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Fingerprints } from '../../vault/fingerprints.js';
 import { type SealedPlace, Vault } from '../../vault/vault.js';
 import type { PersonKind } from './person.js';
-
-/** The EHR's data of a person: personal data, always sealed when stored. */
-export interface Profile {
-  email: string | null;
-  firstName: string;
-  lastName: string;
-}
+import { PROFILE_FIELDS, type Profile } from './person-field-rules.js';
 
 /** A person's unique identity in the EHR, until it is renamed. */
 export interface PersonKey {
@@ -53,8 +47,7 @@ export class ProfileSeal {
   }
 
   openAt(at: SealedPlace, sealed: Uint8Array): Profile {
-    const [email, firstName, lastName] = JSON.parse(this.vault.open(at, sealed));
-    return { email, firstName, lastName };
+    return JSON.parse(this.vault.open(at, sealed)) as Profile;
   }
 
   /** Computes a keyed hash, equal for equal profiles. */
@@ -68,8 +61,8 @@ export class ProfileSeal {
   }
 
   /** The fingerprint of an email address; null without one. */
-  emailFingerprint(email: string | null): Buffer | null {
-    return email === null ? null : this.fingerprints.of('email', normaliseEmail(email));
+  emailFingerprint(email: string | undefined): Buffer | null {
+    return email === undefined ? null : this.fingerprints.of('email', normaliseEmail(email));
   }
 
   /** Seals a text from the platform about a person. */
@@ -82,8 +75,9 @@ export class ProfileSeal {
   }
 }
 
-function textOf({ email, firstName, lastName }: Profile): string {
-  return JSON.stringify([email, firstName, lastName]);
+/** Leaves out fields without a value, so that a new field changes no hash. */
+function textOf(profile: Profile): string {
+  return JSON.stringify(profile, PROFILE_FIELDS);
 }
 
 function place({ id }: SealedFor, column: TextColumn | 'profile'): SealedPlace {

@@ -111,7 +111,9 @@ export class ClientData {
   /** The emails that the row contained before its erasure. */
   private emailsOf(row: PersonRow): Buffer[] {
     const profiles = [row.profile, row.appliedProfile, row.unsettledProfile];
-    const emails = profiles.map((sealed) => openIfReadable(() => (sealed ? this.seal.open(row, sealed).email : null)));
-    return emails.flatMap((email) => this.seal.emailFingerprint(email ?? null) ?? []);
+    const emails = profiles.map((sealed) =>
+      openIfReadable(() => (sealed ? this.seal.open(row, sealed).email : undefined)),
+    );
+    return emails.flatMap((email) => this.seal.emailFingerprint(email) ?? []);
   }
 }

@@ -6,7 +6,8 @@ import { openIfReadable } from '../../vault/unreadable-value.js';
 import { dueAtOf, nextStep, type Step } from '../rules/next-step.js';
 import { becameAssignable, isCreate, type Person, withNextUser } from '../rules/person.js';
 import { eventOf } from '../rules/person-event.js';
-import { type PersonKey, type Profile, ProfileSeal } from '../rules/profile.js';
+import type { Profile } from '../rules/person-field-rules.js';
+import { type PersonKey, ProfileSeal } from '../rules/profile.js';
 import { ClientData } from './client-data.js';
 import { DependentsRepository } from './dependents.repository.js';
 import { conditionOf, PeopleReader, type PersonFilter } from './people-reader.repository.js';
@@ -154,7 +155,7 @@ export class PeopleRepository extends PeopleReader {
     if (!row.unsettledProfile || row.person.unsettled?.email == null) return null;
     const { unsettledProfile } = row;
     const opened = openIfReadable(() => this.seal.open(row, unsettledProfile));
-    const reduced = opened && this.seal.seal(row, { email: opened.email, firstName: '', lastName: '' });
+    const reduced = opened && this.seal.seal(row, { email: opened.email });
     return toBytes(reduced ?? unsettledProfile);
   }
 

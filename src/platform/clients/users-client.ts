@@ -1,12 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import type { ProfileField } from '../../words/field-words.js';
 import { PlatformHttp } from '../http/platform-http.js';
 
-interface Person {
-  firstName: string;
-  lastName: string;
-  /** The EHR's id, which webhooks repeat. */
-  partnerUserId?: string;
-}
+/** The fields of a profile, and the EHR's id, which webhooks repeat. */
+type NewUser = { [Field in ProfileField | 'partnerUserId']?: string };
 
 /**
  * User management. The limiter of the queue of people keeps its calls within the limit of a minute. All
@@ -23,7 +20,7 @@ export class UsersClient {
     });
   }
 
-  async createProvider(body: Person & { email: string }): Promise<{ userId: string; inviteUrl?: string }> {
+  async createProvider(body: NewUser): Promise<{ userId: string; inviteUrl?: string }> {
     return this.http.call({ operation: 'createProvider', body }, (answer) => {
       const inviteUrl = answer.value('inviteUrl');
       const isText = typeof inviteUrl === 'string' && inviteUrl.trim() !== '';
@@ -32,7 +29,7 @@ export class UsersClient {
   }
 
   /** @param body `therapistUserId` is the user id of the primary provider */
-  async createClient(body: Person & { email?: string; therapistUserId: string }): Promise<{ userId: string }> {
+  async createClient(body: NewUser & { therapistUserId: string }): Promise<{ userId: string }> {
     const call = { operation: 'createClient', body } as const;
     return this.http.call(call, (answer) => ({ userId: answer.requiredId('userId') }));
   }

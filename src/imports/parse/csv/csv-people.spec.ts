@@ -365,8 +365,8 @@ describe('a file that links people without naming them', () => {
       'both',
     );
     expect(rows).toMatchObject([
-      { isPartial: true, person: { kind: 'provider', externalId: 'p-1', firstName: '', platformUserId: id } },
-      { isPartial: true, person: { kind: 'client', externalId: '=c-1', lastName: '' } },
+      { isPartial: true, person: { kind: 'provider', externalId: 'p-1', platformUserId: id } },
+      { isPartial: true, person: { kind: 'client', externalId: '=c-1' } },
       { code: 'bad-platform-user-id' },
     ]);
   });

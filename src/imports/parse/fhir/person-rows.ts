@@ -1,5 +1,5 @@
 import type { PersonKind } from '../../../people/rules/person.js';
-import { isEmailAddress } from '../../../people/rules/person-field-rules.js';
+import { isEmailAddress, profileOf } from '../../../people/rules/person-field-rules.js';
 import { usableEmail } from '../row/email-text.js';
 import type { ReadOptions, ReadRow, RowCells, Version } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
@@ -40,8 +40,8 @@ export interface RowSource {
 }
 
 export function rejectedRow(line: number, fault: Rejection, person: Partial<PersonCandidate> = {}): ReadRow {
-  const { kind, externalId, email, firstName, lastName } = person;
-  const texts = Object.entries({ kind, externalId, email, firstName, lastName });
+  const { kind, externalId } = person;
+  const texts = Object.entries({ kind, externalId, ...profileOf(person) });
   const cells = texts.flatMap(([field, text]) => (text ? [[field, text.slice(0, CELL_MAX)]] : []));
   return rowOf(line, fault, { kind, externalId, cells: Object.fromEntries(cells) });
 }

@@ -1,17 +1,17 @@
 import type { PersonKind } from '../../../people/rules/person.js';
+import type { Profile } from '../../../people/rules/person-field-rules.js';
+import { PERSON_FIELDS } from '../../../words/field-words.js';
+import { codesOf } from '../../../words/words.js';
 import type { Rejection } from './rejection.js';
 
 /** The fields of a row, as the documented CSV columns name them. */
-export const FIELDS = ['kind', 'externalId', 'email', 'firstName', 'lastName', 'providers', 'platformUserId'] as const;
-export type Field = (typeof FIELDS)[number];
+export const FIELDS = codesOf(PERSON_FIELDS);
+export type Field = keyof typeof PERSON_FIELDS;
 
 /** A provider or client as one row names it. */
-export interface ImportedPerson {
+export interface ImportedPerson extends Profile {
   kind: PersonKind;
   externalId: string;
-  email?: string;
-  firstName: string;
-  lastName: string;
   /** External ids of a client's providers, primary first. Undefined if the row does not name any (FHIR: see the links). */
   providers?: string[];
   /** The existing platform user to link to, instead of creating one. */

@@ -1,14 +1,16 @@
 import type { PersonKind } from '../../../people/rules/person.js';
 import {
-  EMAIL_MAX,
   EXTERNAL_ID_MAX,
-  isEmailAddress,
   isExternalId,
-  isPersonName,
-  NAME_MAX,
+  missingField,
+  PROFILE_FIELDS,
+  PROFILE_RULES,
   PROVIDERS_MAX,
+  type Profile,
+  profileOf,
 } from '../../../people/rules/person-field-rules.js';
 import { isPlatformUuid } from '../../../platform/contract/wire-types.js';
+import type { ProfileField } from '../../../words/field-words.js';
 import { isPlaceholder, usableEmail } from './email-text.js';
 import type { FileKind, ImportedPerson, ReadRow, RowCells } from './import-row.js';
 import { type Rejection, rejection } from './rejection.js';
@@ -52,18 +54,12 @@ export function personKind(file: FileKind, cell = ''): PersonKind | undefined {
 
 export const UNKNOWN_KIND = rejection('wrong-type', { field: 'kind', expected: 'provider or client' });
 
-function nameFault(field: string, name: string, isPartial: boolean): Rejection | undefined {
-  if (name === '') return isPartial ? undefined : rejection('missing-field', { field });
-  if (name.length > NAME_MAX) return rejection('too-long', { field, limit: NAME_MAX });
-  if (/[\r\n]/.test(name)) return rejection('line-break', { field });
-  return isPersonName(name) ? undefined : rejection('bad-character', { field });
-}
-
-function emailFault(kind: PersonKind, email: string, isPartial: boolean): Rejection | undefined {
-  const field = 'email';
-  if (email === '') return kind === 'provider' && !isPartial ? rejection('missing-field', { field }) : undefined;
-  if (email.length > EMAIL_MAX) return rejection('too-long', { field, limit: EMAIL_MAX });
-  return isEmailAddress(email) ? undefined : rejection('bad-email', { field, kind });
+function fieldFault(kind: PersonKind, profile: Profile, field: ProfileField): Rejection | undefined {
+  const { max, isValid, rowCode } = PROFILE_RULES[field];
+  const text = profile[field];
+  if (text === undefined || isValid(text)) return undefined;
+  if (text.length > max) return rejection('too-long', { field, limit: max });
+  return rejection(/[\r\n]/.test(text) ? 'line-break' : rowCode, { field, kind });
 }
 
 function providersFault(providers: readonly string[] = []): Rejection | undefined {
@@ -81,25 +77,20 @@ function providersFault(providers: readonly string[] = []): Rejection | undefine
  */
 export function validatePerson(candidate: PersonCandidate, isPartial = false): ImportedPerson | Rejection {
   const { kind, externalId = '' } = candidate;
-  const firstName = (candidate.firstName ?? '').trim();
-  const lastName = (candidate.lastName ?? '').trim();
-  const email = (candidate.email ?? '').trim();
+  const profile = profileOf(candidate);
   const platformUserId = (candidate.platformUserId ?? '').trim();
   const providers = kind === 'client' && candidate.providers ? [...new Set(candidate.providers)] : undefined;
   const isLink = platformUserId === '' || isPlatformUuid(platformUserId);
+  const missing = isPartial ? undefined : missingField(kind, profile);
+  const [wrong] = PROFILE_FIELDS.flatMap((field) => fieldFault(kind, profile, field) ?? []);
   const fault =
     idFault(externalId) ??
-    nameFault('firstName', firstName, isPartial) ??
-    nameFault('lastName', lastName, isPartial) ??
-    emailFault(kind, email, isPartial) ??
+    (missing && rejection('missing-field', { field: missing })) ??
+    wrong ??
     providersFault(providers) ??
     (isLink ? undefined : rejection('bad-platform-user-id', { field: 'platformUserId' }));
   if (fault) return fault;
-  const person: ImportedPerson = { kind, externalId, firstName, lastName };
-  if (email !== '') person.email = email;
-  if (providers) person.providers = providers;
-  if (platformUserId !== '') person.platformUserId = platformUserId;
-  return person;
+  return { kind, externalId, ...profile, ...(providers && { providers }), ...(platformUserId && { platformUserId }) };
 }
 
 /** The provider ids in a cell, separated by `|`. */
@@ -110,12 +101,10 @@ export function providerIds({ providers = '' }: RowCells): string[] {
 
 /** The candidate that some texts describe. @param providers undefined if the source does not name them */
 export function candidateOf(texts: RowCells, kind: PersonKind, providers?: readonly string[]): PersonCandidate {
-  const { externalId, email = '', firstName, lastName, platformUserId = '' } = texts;
+  const { email = '', platformUserId = '' } = texts;
   return {
+    ...texts,
     kind,
-    externalId,
-    firstName,
-    lastName,
     email: usableEmail(email),
     providers: providers?.filter((id) => !isPlaceholder(id)),
     platformUserId: isPlaceholder(platformUserId) ? '' : platformUserId,
