@@ -39,9 +39,9 @@ export async function probePlatform(env: Env, contract: Contract): Promise<Probe
   const request = { method: sent.method, url, headers: Object.fromEntries(headers), body };
   try {
     const agents = resettableAgents({ keepAlive: false }, env);
-    const options = { env, clock: new Clock(), agents, connectMs: CONNECT_TIMEOUT_MS };
+    const options = { env, contract, clock: new Clock(), agents, connectMs: CONNECT_TIMEOUT_MS };
     const { status, content } = await exchange(operation, sent, options);
-    const answer = new PlatformAnswer(operation, status, content, contract.operations[operation].response);
+    const answer = new PlatformAnswer(operation, status, content, contract);
     const reading = await readAnswer(contract, operation, answer.body);
     return { request, fault: reading.fault, shape: shapeOf(answer.body), reading };
   } catch (error) {

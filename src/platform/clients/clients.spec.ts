@@ -127,7 +127,8 @@ describe('the platform client', () => {
 
     describe('deleteUser, if the contract locates `deleted`', () => {
       const deletes = { deleteUser: { response: { deleted: '/result/ok' } } };
-      const located = contractOf({ ...FULL_CONTRACT, operations: { ...FULL_CONTRACT.operations, ...deletes } });
+      const operations = { ...FULL_CONTRACT.operations, ...deletes };
+      const located = contractOf({ ...FULL_CONTRACT, operations, errors: { message: '/text' } });
       let reading: UsersClient;
       beforeAll(() => {
         reading = new UsersClient(httpTo(platform.url, located));
@@ -139,7 +140,7 @@ describe('the platform client', () => {
       });
 
       it('fails with the message of the platform if the answer says false', async () => {
-        answering({ result: { ok: false }, message: 'has open sessions' });
+        answering({ result: { ok: false }, text: 'has open sessions' });
         const failure = { kind: 'rejected', status: 200, platformMessage: 'has open sessions' };
         await expect(reading.deleteUser('u2')).rejects.toMatchObject(failure);
       });
@@ -203,6 +204,12 @@ describe('the platform client', () => {
       answering({ ...session, topics: 'none' });
       expect(await counted.getSession('s1')).toEqual({ ...session, incomplete: ['topics'] });
       expect(await metrics.registry.metrics()).toContain('platform_session_parts_left_out_total{part="topics"} 1');
+    });
+
+    it('compares ids exactly as the platform writes them', async () => {
+      answering({ ...session, sessionId: 'ABC' });
+      expect(await sessions.getSession('ABC')).toMatchObject({ sessionId: 'ABC' });
+      await expect(sessions.getSession('abc')).rejects.toEqual(unreadable("another session's id"));
     });
 
     describe('if the answer is about another session', () => {

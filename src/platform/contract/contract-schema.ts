@@ -120,6 +120,10 @@ export function contractSchema(file: unknown) {
         ),
       }),
     ),
+    errors: maybe(
+      "The location of the platform's message in an answer that refuses a call. Without it, the text of the answer is shown, at most 500 characters.",
+      pointers(['message']),
+    ),
     noteTemplates: maybe(
       'The names of note templates by their ids on the platform, as you want them shown. A template without one is shown by its id.',
       texts(text(templateNameFaults), text(templateIdFaults)),

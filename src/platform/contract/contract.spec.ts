@@ -57,6 +57,15 @@ describe('the contract file', () => {
     expect(faultsOf({ events: [] })).toEqual(['events: must be an object of event types']);
   });
 
+  it('locates the message of a refusal; without it, the text of the answer is shown', () => {
+    expect(contractOf({ errors: { message: '/error/text' } }).errors).toEqual({ message: '/error/text' });
+    expect(contractOf({}).errors).toEqual({});
+    expect(faultsOf({ errors: { message: 'text', code: '/code' } })).toEqual([
+      'errors.message: must be a JSON Pointer such as /data/id, or "" for the whole answer',
+      'errors.code: is not known here, known: message',
+    ]);
+  });
+
   it('names note templates', () => {
     const contract = contractOf({ noteTemplates: { id: ' SOAP note ', plain: 'Plain' } });
     const names = ['id', 'plain', 'PLAIN', 'constructor'].map((each) => contract.templateName(each));

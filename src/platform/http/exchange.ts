@@ -3,6 +3,7 @@ import axios from 'axios';
 import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
 import { charsetOf, mediaTypeOf } from '../../text/json-text.js';
+import type { Contract } from '../contract/contract.js';
 import { factsOf, type OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { type resettableAgents, sendWithin } from './connections.js';
@@ -19,6 +20,7 @@ type PlatformRequest = {
 /** The settings of an exchange, and its limits. */
 interface ExchangeOptions {
   env: Pick<Env, 'PLATFORM_TIMEOUT_SECONDS' | 'PLATFORM_ANSWER_LIMIT'>;
+  contract: Contract;
   clock: Clock;
   agents: ReturnType<typeof resettableAgents>;
   connectMs: number;
@@ -34,7 +36,7 @@ interface ExchangeOptions {
 export async function exchange(
   operation: OperationName,
   request: PlatformRequest,
-  { env, clock, agents, connectMs, signal }: ExchangeOptions,
+  { env, contract, clock, agents, connectMs, signal }: ExchangeOptions,
 ): Promise<{ status: number; content: AnswerBytes }> {
   const bounds = { connectMs, totalMs: env.PLATFORM_TIMEOUT_SECONDS * 1_000, signal };
   const { status, headers, bytes } = await sendWithin(clock, operation, bounds, async (transport, stop) => {
@@ -61,7 +63,7 @@ export async function exchange(
   const isPage = isHtml(contentType, bytes);
   if (!isSuccess(status)) {
     const answer = { status, retryAfter: header('retry-after'), content, isPage };
-    throw errorForAnswer(operation, answer, clock.now());
+    throw errorForAnswer(operation, answer, clock.now(), contract.errors.message);
   }
   const unreadable = (reason: string, isWrongAddress = false) =>
     new PlatformError('unknown-outcome', operation, { status, reason, isWrongAddress });

@@ -156,7 +156,7 @@ describe('one HTTP attempt', () => {
           response.writeHead(status, { 'content-type': type }).end(text),
         );
         expect(error).toMatchObject({ kind, status, isWrongAddress });
-        expect(error.platformMessage).toBe(text.startsWith('{') ? 'No.' : undefined);
+        expect(error.platformMessage).toBe(text.startsWith('{') ? text : undefined);
         expect(platform.heard).toHaveLength(1);
       },
     );

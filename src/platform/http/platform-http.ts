@@ -124,9 +124,9 @@ export class PlatformHttp implements OnApplicationShutdown {
     if (!isAllowed) throw new PlatformError('held', operation);
     const request = platformRequest(this.contract, platform, call);
     const agents = factsOf(operation).creates ? this.fresh : this.kept;
-    const answer = await exchange(operation, request, { env: this.env, clock: this.clock, agents, connectMs, signal });
-    const { status, content } = answer;
-    return new PlatformAnswer(operation, status, content, this.contract.operations[operation].response);
+    const options = { env: this.env, contract: this.contract, clock: this.clock, agents, connectMs, signal };
+    const { status, content } = await exchange(operation, request, options);
+    return new PlatformAnswer(operation, status, content, this.contract);
   }
 }
 
