@@ -130,9 +130,6 @@ export class PlatformAnswer {
   }
 }
 
-/** Maximum bytes of an answer other than 2xx: it has a message of 500 characters at most. */
-export const MAX_ERROR_BYTES = 64 * 1024;
-
 /**
  * Converts an answer other than 2xx to an error.
  *
