@@ -74,10 +74,10 @@ describe('the platform client', () => {
 
     it('checks whether a user exists', async () => {
       answering({ isUserExists: true, userId: 'u1' });
-      expect(await users.checkUser({ email: 'a@b.c' })).toBe('u1');
+      expect(await users.checkUser({ email: 'a@b.c' })).toEqual({ status: 200, userId: 'u1' });
       expect(last()).toBe('POST /users/check {"email":"a@b.c"}');
       answering({ isUserExists: false });
-      expect(await users.checkUser({ email: 'a@b.c' })).toBeUndefined();
+      expect(await users.checkUser({ email: 'a@b.c' })).toEqual({ status: 200, userId: undefined });
     });
 
     it.each([
@@ -90,15 +90,17 @@ describe('the platform client', () => {
     });
 
     it('creates providers and clients', async () => {
-      answering({ userId: 'u1', inviteUrl: 'https://invite' });
+      platform.answer = (_request, response) => json(response, 201, { userId: 'u1', inviteUrl: 'https://invite' });
       const person = { firstName: 'F', lastName: 'L' };
       expect(await users.createProvider({ email: 'a@b.c', ...person })).toEqual({
+        status: 201,
         userId: 'u1',
         inviteUrl: 'https://invite',
       });
       // The spec names an invite URL only for providers.
       answering({ userId: 'u2', inviteUrl: 'https://invite' });
       expect(await users.createClient({ ...person, therapistUserId: 'u1', partnerUserId: 'x' })).toEqual({
+        status: 200,
         userId: 'u2',
       });
       expect(last()).toBe(
@@ -118,7 +120,7 @@ describe('the platform client', () => {
 
     it("sets a client's providers and deletes, regardless of the answer's content", async () => {
       platform.answer = (_request, response) => response.writeHead(204).end();
-      await users.setClientProviders('u2', ['u1', 'u3']);
+      expect(await users.setClientProviders('u2', ['u1', 'u3'])).toEqual({ status: 204 });
       expect(last()).toBe('POST /users/u2/providers {"providerUserIds":["u1","u3"]}');
       platform.answer = (_request, response) => response.writeHead(200).end('OK');
       await users.deleteUser('u2');
