@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein';
 import * as v from 'valibot';
-import { isJsonPointer, POINTER, readPointer } from './json-pointer.js';
+import { POINTER, readPointer } from './json-pointer.js';
 import { factsOf, HTTP_METHODS, OPERATION_NAMES, type OperationName } from './operations.js';
 import { isPlatformId } from './wire-types.js';
 
@@ -89,7 +89,7 @@ export function contractSchema(file: unknown) {
           header: v.optional(v.pipe(headerName(), v.description('The header that carries the key.')), ''),
           scheme: maybe(
             'The word before the key. Without it, the header contains only the key.',
-            v.pipe(v.custom<string>(isToken, 'must be one word such as Bearer'), inJsonSchema(TOKEN)),
+            matching(TOKEN, 'must be one word such as Bearer'),
           ),
         }),
         v.metadata({ required: ['header'] }),
@@ -193,7 +193,7 @@ function bodySchema(method: unknown, placeholders: readonly string[]): v.Generic
 /** @param keyHeader the header that carries the API key */
 function headerName(keyHeader?: unknown) {
   return text((name) => {
-    if (!isToken(name)) return [NO_HEADER];
+    if (!TOKEN.test(name)) return [NO_HEADER];
     if (OWN_HEADERS.test(name)) return ['is set by the connection itself, name another header'];
     const isKey = typeof keyHeader === 'string' && keyHeader.toLowerCase() === name.toLowerCase();
     return isKey ? ["carries the API key and can't be set here"] : [];
@@ -218,13 +218,7 @@ function placeholderFaults(value: string, known: readonly string[]): string[] {
 }
 
 function pointers<Name extends string>(names: readonly Name[]) {
-  const pointer = v.pipe(
-    v.custom<string>(
-      (value) => typeof value === 'string' && isJsonPointer(value),
-      'must be a JSON Pointer such as /data/id, or "" for the whole answer',
-    ),
-    inJsonSchema(POINTER),
-  );
+  const pointer = matching(POINTER, 'must be a JSON Pointer such as /data/id, or "" for the whole answer');
   const entries = Object.fromEntries(names.map((name) => [name, v.optional(pointer)]));
   return settings(
     'must be an object of JSON Pointers',
@@ -233,14 +227,12 @@ function pointers<Name extends string>(names: readonly Name[]) {
 }
 
 function someTexts() {
-  const type = v.custom<string[]>(isTexts, 'must be a list of at least one text');
-  const inSchema = { type: 'array', minItems: 1, items: { type: 'string', minLength: 1 } };
-  return v.pipe(type, v.metadata<string[], typeof inSchema>(inSchema));
+  const expected = 'must be a list of at least one text';
+  return v.pipe(v.array(v.pipe(v.string(expected), v.nonEmpty(expected)), expected), v.minLength(1, expected));
 }
 
-/** Describes a text whose rule is a function. */
-function inJsonSchema(pattern: RegExp) {
-  return v.metadata<string, Record<string, string>>({ type: 'string', pattern: pattern.source });
+function matching(pattern: RegExp, expected: string) {
+  return v.pipe(v.string(expected), v.regex(pattern, expected));
 }
 
 /** A text with its faults. */
@@ -275,12 +267,4 @@ function settings<Entries extends v.ObjectEntries>(
 function isObject(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   return !['__proto__', 'prototype', 'constructor'].some((name) => Object.hasOwn(value, name));
-}
-
-function isToken(value: unknown): boolean {
-  return typeof value === 'string' && TOKEN.test(value);
-}
-
-function isTexts(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string' && item !== '');
 }
