@@ -3560,6 +3560,8 @@ export interface components {
             on: boolean;
             /** @description Settings that it needs */
             missing: string[];
+            /** @description What to change if the platform answers 404; only for an operation whose path the specification writes in two ways */
+            hint: string | null;
         };
         CapabilityPageResponse: {
             items: components["schemas"]["CapabilityResponse"][];

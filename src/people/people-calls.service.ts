@@ -56,36 +56,40 @@ export class PeopleCalls {
     try {
       const answered = await this.call(taken, profile);
       const durationMs = this.clock.monotonicMs() - started;
-      return { ...answered, kind: 'ok', status: 200, durationMs, reason: null };
+      return { ...answered, kind: 'ok', durationMs, reason: null };
     } catch (error) {
       return failureResult(error, this.clock.monotonicMs() - started);
     }
   }
 
-  private async call({ row, call }: TakenCall, profile: Profile): Promise<Pick<CallResult, 'said' | 'inviteUrl'>> {
+  private async call(
+    { row, call }: TakenCall,
+    profile: Profile,
+  ): Promise<Pick<CallResult, 'status' | 'said' | 'inviteUrl'>> {
     const { externalId: partnerUserId } = row;
     const { platformUserId } = row.person;
     const { operation, providerUserIds = [] }: SentCall = call;
     switch (operation) {
       case 'checkUser': {
-        const userId = await this.users.checkUser({ email: profile.email ?? RESERVED_EMAIL });
-        return { said: userId === undefined ? { kind: 'absent' } : { kind: 'exists', userId } };
+        const { status, userId } = await this.users.checkUser({ email: profile.email ?? RESERVED_EMAIL });
+        return { status, said: userId === undefined ? { kind: 'absent' } : { kind: 'exists', userId } };
       }
       case 'createProvider': {
-        const { userId, inviteUrl } = await this.users.createProvider({ ...profile, partnerUserId });
-        return { said: { kind: 'created', userId }, inviteUrl };
+        const { status, userId, inviteUrl } = await this.users.createProvider({ ...profile, partnerUserId });
+        return { status, said: { kind: 'created', userId }, inviteUrl };
       }
       case 'createClient': {
         const [therapistUserId = ''] = providerUserIds;
-        const { userId } = await this.users.createClient({ ...profile, therapistUserId, partnerUserId });
-        return { said: { kind: 'created', userId } };
+        const { status, userId } = await this.users.createClient({ ...profile, therapistUserId, partnerUserId });
+        return { status, said: { kind: 'created', userId } };
       }
       case 'setClientProviders':
-        await this.users.setClientProviders(platformUserId ?? '', providerUserIds);
-        return { said: { kind: 'applied' } };
+        return {
+          ...(await this.users.setClientProviders(platformUserId ?? '', providerUserIds)),
+          said: { kind: 'applied' },
+        };
       case 'deleteUser':
-        await this.users.deleteUser(platformUserId ?? '');
-        return { said: { kind: 'deleted' } };
+        return { ...(await this.users.deleteUser(platformUserId ?? '')), said: { kind: 'deleted' } };
     }
   }
 }

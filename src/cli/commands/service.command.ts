@@ -53,7 +53,11 @@ export function addServiceCommands(program: Command, api: Api): void {
     .addHelpText('after', examples('capabilities'))
     .action(async ({ json }: { json?: boolean }) =>
       printAnswer(await api.get<CapabilityPageResponse>('/v1/capabilities'), json, ({ items }) =>
-        items.map(({ name, on, missing }) => (on ? `✓ ${name}` : `✗ ${name}: set ${missing.join(', ')}`)).join('\n'),
+        items
+          .map(({ name, on, missing, hint }) =>
+            on ? `✓ ${name}${hint ? ` (${hint})` : ''}` : `✗ ${name}: set ${missing.join(', ')}`,
+          )
+          .join('\n'),
       ),
     );
 

@@ -38,7 +38,7 @@ export async function readAnswer(contract: Contract, operation: OperationName, b
 function callWith(contract: Contract, operation: OperationName, body: unknown): Promise<unknown> {
   const { response } = contract.operations[operation];
   const content = { bytes: Buffer.from(JSON.stringify(body)), charset: 'utf-8' };
-  const call: PlatformHttp['call'] = async (_call, read) => read(new PlatformAnswer(operation, 200, content, response));
+  const call: PlatformHttp['call'] = async (_call, read) => read(new PlatformAnswer(operation, 200, content, contract));
   const http = { call } as PlatformHttp;
   const [users, client] = [new UsersClient(http), new PlatformClient(http, contract, new Metrics())];
   const id = String(readPointer(body, `${response.session ?? ''}/sessionId`));

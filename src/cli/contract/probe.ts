@@ -4,9 +4,8 @@ import type { Env } from '../../config/env.js';
 import type { Contract } from '../../platform/contract/contract.js';
 import { readContract } from '../../platform/contract/contract-file.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
-import { resettableAgents } from '../../platform/http/connections.js';
+import { waysOf } from '../../platform/http/connections.js';
 import { exchange } from '../../platform/http/exchange.js';
-import { PlatformAnswer } from '../../platform/http/platform-answer.js';
 import { CONNECT_TIMEOUT_MS, platformRequest } from '../../platform/http/platform-http.js';
 import { serviceSettings } from '../api/service-settings.js';
 import { type AnswerReading, readAnswer, readingLines, shapeOf } from './answer-reading.js';
@@ -38,10 +37,9 @@ export async function probePlatform(env: Env, contract: Contract): Promise<Probe
   const url = [sent.url.split('?')[0], names.join('&')].filter((part) => part !== '').join('?');
   const request = { method: sent.method, url, headers: Object.fromEntries(headers), body };
   try {
-    const agents = resettableAgents({ keepAlive: false }, env);
-    const options = { env, clock: new Clock(), agents, connectMs: CONNECT_TIMEOUT_MS };
-    const { status, content } = await exchange(operation, sent, options);
-    const answer = new PlatformAnswer(operation, status, content, contract.operations[operation].response);
+    const ways = waysOf(env, { keepAlive: false });
+    const options = { env, contract, clock: new Clock(), ways, connectMs: CONNECT_TIMEOUT_MS };
+    const answer = await exchange(operation, sent, options);
     const reading = await readAnswer(contract, operation, answer.body);
     return { request, fault: reading.fault, shape: shapeOf(answer.body), reading };
   } catch (error) {

@@ -1,11 +1,7 @@
-import { once } from 'node:events';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
-import { urlToHttpOptions } from 'node:url';
 import type { Env } from '../../config/env.js';
 import { tlsFault } from '../../errors/tls-fault.js';
-import { resettableAgents } from '../../platform/http/connections.js';
-import { ProxyRefusal, proxyFor } from '../../platform/http/proxy.js';
+import { Attempt, ProxyRefusal, waysOf } from '../../platform/http/connections.js';
+import { proxyFor } from '../../platform/http/proxy.js';
 import { causeOf } from '../api/api.js';
 import { causeLines, type ServiceHealth } from '../output/causes.js';
 import { type Finding, faulty, ok, unknown } from './finding.js';
@@ -19,8 +15,8 @@ const OF_PLATFORM = { setting: 'PLATFORM_BASE_URL', authority: 'in NODE_EXTRA_CA
 const MAX_SKEW_SECONDS = 60;
 
 /** Compares this machine's clock with a server's. @param date its Date header @returns undefined if they agree */
-function skewFault(nowMs: number, date: string | null): string | undefined {
-  const seconds = Math.round((nowMs - Date.parse(date ?? '')) / 1000);
+function skewFault(nowMs: number, date: string): string | undefined {
+  const seconds = Math.round((nowMs - Date.parse(date)) / 1000);
   if (!(Math.abs(seconds) > MAX_SKEW_SECONDS)) return undefined;
   const side = seconds > 0 ? 'ahead of' : 'behind';
   return `the clock of this machine is ${Math.abs(seconds)} s ${side} the platform's`;
@@ -32,17 +28,17 @@ function skewFault(nowMs: number, date: string | null): string | undefined {
  */
 export async function platformFinding(env: Env): Promise<Finding> {
   const { PLATFORM_BASE_URL: baseUrl } = env;
-  const url = new URL(baseUrl);
-  const proxy = url.protocol === 'https:' ? proxyFor(url.hostname, Number(url.port || 443), env) : undefined;
+  const proxy = proxyFor(new URL(baseUrl), env);
   const way = proxy ? ` through the proxy ${proxy.host}` : '';
   const begun = performance.now();
   try {
-    const { statusCode, headers } = await headOf(url, env);
+    const attempt = new Attempt(waysOf(env, { keepAlive: false }), AbortSignal.timeout(TIMEOUT_MS));
+    const { status, headers } = await attempt.send({ url: baseUrl, method: 'HEAD' });
     const took = Math.round(performance.now() - begun);
-    const skew = skewFault(Date.now(), headers.date ?? null);
+    const skew = skewFault(Date.now(), String(headers.date ?? ''));
     if (skew)
       return faulty(skew, 'Set the clock of this machine (NTP): checks of signatures and certificates depend on it.');
-    return ok(`${baseUrl} answers in ${took} ms (${statusCode})${way}; the key was not sent`);
+    return ok(`${baseUrl} answers in ${took} ms (${status})${way}; the key was not sent`);
   } catch (error) {
     if (error instanceof ProxyRefusal)
       return faulty(`the proxy ${proxy?.host} in HTTPS_PROXY answers ${error.status} to CONNECT`, PROXY_REFUSES);
@@ -55,15 +51,6 @@ export async function platformFinding(env: Env): Promise<Finding> {
 
 const PROXY_REFUSES =
   'Correct user and password in HTTPS_PROXY, allow this host in the proxy, or list the host in NO_PROXY.';
-
-async function headOf(url: URL, env: Env): Promise<IncomingMessage> {
-  const { httpAgent, httpsAgent } = resettableAgents({ keepAlive: false }, env);
-  const [open, agent] = url.protocol === 'https:' ? [httpsRequest, httpsAgent] : [httpRequest, httpAgent];
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
-  const request = open({ ...urlToHttpOptions(url), method: 'HEAD', agent, signal }).end();
-  const [answer] = (await once(request, 'response')) as [IncomingMessage];
-  return answer.resume();
-}
 
 /** Reads a service's health. @returns undefined if another program answers */
 async function healthAt(url: string): Promise<ServiceHealth | undefined> {

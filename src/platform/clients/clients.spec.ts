@@ -74,10 +74,10 @@ describe('the platform client', () => {
 
     it('checks whether a user exists', async () => {
       answering({ isUserExists: true, userId: 'u1' });
-      expect(await users.checkUser({ email: 'a@b.c' })).toBe('u1');
+      expect(await users.checkUser({ email: 'a@b.c' })).toEqual({ status: 200, userId: 'u1' });
       expect(last()).toBe('POST /users/check {"email":"a@b.c"}');
       answering({ isUserExists: false });
-      expect(await users.checkUser({ email: 'a@b.c' })).toBeUndefined();
+      expect(await users.checkUser({ email: 'a@b.c' })).toEqual({ status: 200, userId: undefined });
     });
 
     it.each([
@@ -90,15 +90,17 @@ describe('the platform client', () => {
     });
 
     it('creates providers and clients', async () => {
-      answering({ userId: 'u1', inviteUrl: 'https://invite' });
+      platform.answer = (_request, response) => json(response, 201, { userId: 'u1', inviteUrl: 'https://invite' });
       const person = { firstName: 'F', lastName: 'L' };
       expect(await users.createProvider({ email: 'a@b.c', ...person })).toEqual({
+        status: 201,
         userId: 'u1',
         inviteUrl: 'https://invite',
       });
       // The spec names an invite URL only for providers.
       answering({ userId: 'u2', inviteUrl: 'https://invite' });
       expect(await users.createClient({ ...person, therapistUserId: 'u1', partnerUserId: 'x' })).toEqual({
+        status: 200,
         userId: 'u2',
       });
       expect(last()).toBe(
@@ -118,7 +120,7 @@ describe('the platform client', () => {
 
     it("sets a client's providers and deletes, regardless of the answer's content", async () => {
       platform.answer = (_request, response) => response.writeHead(204).end();
-      await users.setClientProviders('u2', ['u1', 'u3']);
+      expect(await users.setClientProviders('u2', ['u1', 'u3'])).toEqual({ status: 204 });
       expect(last()).toBe('POST /users/u2/providers {"providerUserIds":["u1","u3"]}');
       platform.answer = (_request, response) => response.writeHead(200).end('OK');
       await users.deleteUser('u2');
@@ -127,7 +129,8 @@ describe('the platform client', () => {
 
     describe('deleteUser, if the contract locates `deleted`', () => {
       const deletes = { deleteUser: { response: { deleted: '/result/ok' } } };
-      const located = contractOf({ ...FULL_CONTRACT, operations: { ...FULL_CONTRACT.operations, ...deletes } });
+      const operations = { ...FULL_CONTRACT.operations, ...deletes };
+      const located = contractOf({ ...FULL_CONTRACT, operations, errors: { message: '/text' } });
       let reading: UsersClient;
       beforeAll(() => {
         reading = new UsersClient(httpTo(platform.url, located));
@@ -139,7 +142,7 @@ describe('the platform client', () => {
       });
 
       it('fails with the message of the platform if the answer says false', async () => {
-        answering({ result: { ok: false }, message: 'has open sessions' });
+        answering({ result: { ok: false }, text: 'has open sessions' });
         const failure = { kind: 'rejected', status: 200, platformMessage: 'has open sessions' };
         await expect(reading.deleteUser('u2')).rejects.toMatchObject(failure);
       });
@@ -203,6 +206,12 @@ describe('the platform client', () => {
       answering({ ...session, topics: 'none' });
       expect(await counted.getSession('s1')).toEqual({ ...session, incomplete: ['topics'] });
       expect(await metrics.registry.metrics()).toContain('platform_session_parts_left_out_total{part="topics"} 1');
+    });
+
+    it('compares ids exactly as the platform writes them', async () => {
+      answering({ ...session, sessionId: 'ABC' });
+      expect(await sessions.getSession('ABC')).toMatchObject({ sessionId: 'ABC' });
+      await expect(sessions.getSession('abc')).rejects.toEqual(unreadable("another session's id"));
     });
 
     describe('if the answer is about another session', () => {

@@ -46,4 +46,13 @@ describe('capabilities', () => {
   it('the recorder needs no apiKey, because the spec shows the header of initiate-auth', () => {
     expect(missing(Contract.of({}), { PLATFORM_PARTNER_DOMAIN: 'https://notes.example' }).recorder).toEqual([]);
   });
+
+  it('name the path that updates a session, and how else the spec writes it', () => {
+    const hintOf = (contract: Contract) => capabilitiesOf(contract, {}).flatMap(({ hint }) => hint ?? []);
+    const [own, other] = ['/api/v2/therapy-session/{sessionId}', '/therapy-session/{sessionId}'];
+    const hint = (used: string, ...others: string[]) =>
+      `PATCH ${used} is called. The specification also writes ${others.join(' and ')}: if the platform answers 404, set operations.updateSession.path in PLATFORM_CONTRACT.`;
+    expect(hintOf(Contract.of({}))).toEqual([hint(own, other)]);
+    expect(hintOf(contractOf({ operations: { updateSession: { path: other } } }))).toEqual([hint(other, own)]);
+  });
 });

@@ -1,5 +1,5 @@
 import type { Contract } from './contract.js';
-import type { OperationName } from './operations.js';
+import { factsOf, type OperationName } from './operations.js';
 import { notConfigured } from './platform-errors.js';
 
 /** A capability of the service, with the settings that it lacks. */
@@ -8,6 +8,8 @@ interface Capability {
   on: boolean;
   /** Missing settings, such as `PLATFORM_CONTRACT: operations.createSession.path`. */
   missing: string[];
+  /** What to change if the platform answers 404; only for an operation whose path the spec writes in two ways. */
+  hint: string | null;
 }
 
 /** The settings outside the contract file that capabilities need. */
@@ -39,7 +41,7 @@ const CAPABILITY_NAMES = Object.keys(CAPABILITY_OPERATIONS) as CapabilityName[];
 export function capabilitiesOf(contract: Contract, env: CapabilityEnv): Capability[] {
   return CAPABILITY_NAMES.map((name) => {
     const missing = missingFor(name, contract, env);
-    return { name, on: missing.length === 0, missing };
+    return { name, on: missing.length === 0, missing, hint: hintFor(name, contract) };
   });
 }
 
@@ -47,6 +49,17 @@ export function capabilitiesOf(contract: Contract, env: CapabilityEnv): Capabili
 export function requireCapability(name: CapabilityName, contract: Contract, env: CapabilityEnv): void {
   const missing = missingFor(name, contract, env);
   if (missing.length > 0) throw notConfigured(missing);
+}
+
+function hintFor(name: CapabilityName, contract: Contract): string | null {
+  for (const operation of CAPABILITY_OPERATIONS[name]) {
+    const { path, otherPath } = factsOf(operation);
+    if (!path || !otherPath) continue;
+    const { method, path: used } = contract.operations[operation];
+    const others = [path, otherPath].filter((each) => each !== used).join(' and ');
+    return `${method} ${used} is called. The specification also writes ${others}: if the platform answers 404, set operations.${operation}.path in PLATFORM_CONTRACT.`;
+  }
+  return null;
 }
 
 function missingFor(name: CapabilityName, contract: Contract, env: CapabilityEnv): string[] {

@@ -1,5 +1,6 @@
+import { distance } from 'fastest-levenshtein';
 import * as v from 'valibot';
-import { isJsonPointer, POINTER, readPointer } from './json-pointer.js';
+import { POINTER, readPointer } from './json-pointer.js';
 import { factsOf, HTTP_METHODS, OPERATION_NAMES, type OperationName } from './operations.js';
 import { isPlatformId } from './wire-types.js';
 
@@ -21,7 +22,7 @@ export const FILE_PARAMETERS = ['fileName', 'contentType', 'size'] as const;
 /** Maximum characters of the name of a note template. */
 const TEMPLATE_NAME_MAX = 200;
 
-/** Before the names that are known at a place. */
+/** Stands before the names that are known at a place. */
 const KNOWN = ', known: ';
 const NO_HEADER = 'must be the name of an HTTP header';
 const NO_PATH = 'must begin with one / and hold neither blanks, ?, #, nor . and .. as segments';
@@ -44,6 +45,7 @@ const statesSchema = v.pipe(
     completed: v.optional(someTexts(), []),
     failed: v.optional(someTexts(), []),
   }),
+  v.metadata({ required: ['completed', 'failed'] }),
   v.check(
     ({ completed, failed }) => !completed.some((state) => failed.includes(state)),
     "a state can't be in both completed and failed",
@@ -65,25 +67,11 @@ export function contractFaults(file: unknown): ContractFault[] {
   });
 }
 
-/** Adds the known name that a misspelt one resembles. @param message of `notKnown` */
+/** Adds the known name that a misspelt one resembles. @param message of `settings` */
 function withSuggestion(message: string, name: string): string {
   const known = message.split(KNOWN)[1]?.split(', ') ?? [];
   const resembling = known.find((each) => distance(each.toLowerCase(), name.toLowerCase()) <= 1 + each.length / 6);
   return resembling === undefined ? message : `is not known here, probably ${resembling} is meant`;
-}
-
-/** The number of letters to change, add or remove (Levenshtein). */
-function distance(one: string, other: string): number {
-  let row = Array.from({ length: other.length + 1 }, (_, index) => index);
-  for (const [index, letter] of [...one].entries()) {
-    const next = [index + 1];
-    for (let place = 0; place < other.length; place += 1) {
-      const changed = (row[place] ?? 0) + (letter === other[place] ? 0 : 1);
-      next.push(Math.min(changed, (row[place + 1] ?? 0) + 1, (next[place] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }
 
 /** @param file the file to be checked, because a setting may depend on another one */
@@ -96,13 +84,16 @@ export function contractSchema(file: unknown) {
     ),
     apiKey: maybe(
       'How the API key is sent. Without it, only `initiateAuth` can be called.',
-      settings('must be an object with header and, if the platform wants one, scheme', {
-        header: v.optional(v.pipe(headerName(), v.description('The header that carries the key.')), ''),
-        scheme: maybe(
-          'The word before the key. Without it, the header contains only the key.',
-          v.pipe(v.custom<string>(isToken, 'must be one word such as Bearer'), inJsonSchema(TOKEN)),
-        ),
-      }),
+      v.pipe(
+        settings('must be an object with header and, if the platform wants one, scheme', {
+          header: v.optional(v.pipe(headerName(), v.description('The header that carries the key.')), ''),
+          scheme: maybe(
+            'The word before the key. Without it, the header contains only the key.',
+            matching(TOKEN, 'must be one word such as Bearer'),
+          ),
+        }),
+        v.metadata({ required: ['header'] }),
+      ),
     ),
     operations: maybe(
       'How each operation is called, see below.',
@@ -120,6 +111,10 @@ export function contractSchema(file: unknown) {
         ),
       }),
     ),
+    errors: maybe(
+      "The location of the platform's message in an answer that refuses a call. Without it, the text of the answer is shown, at most 500 characters.",
+      pointers(['message']),
+    ),
     noteTemplates: maybe(
       'The names of note templates by their ids on the platform, as you want them shown. A template without one is shown by its id.',
       texts(text(templateNameFaults), text(templateIdFaults)),
@@ -133,12 +128,11 @@ function operationSchema(name: OperationName, file: unknown) {
   const elsewhere = JSON.stringify([given('query'), given('body')]);
   const placeholders = [...facts.parameters, ...(facts.upload ? FILE_PARAMETERS : [])];
   const keyHeader = facts.bearerAlways ? 'authorization' : readPointer(file, '/apiKey/header');
-  const known = [
-    ...['method', 'path', 'headers', 'query', 'response'],
-    ...(facts.bodyIsShown ? [] : ['body']),
-    ...(facts.upload ? ['upload'] : []),
-    ...(facts.endStates ? ['states'] : []),
-  ];
+  const isKnown: Partial<Record<string, boolean>> = {
+    body: !facts.bodyIsShown,
+    upload: facts.upload !== undefined,
+    states: facts.endStates === true,
+  };
   const entries = {
     method: maybe('The HTTP method.', v.picklist(HTTP_METHODS, `must be one of ${HTTP_METHODS.join(', ')}`)),
     path: maybe(
@@ -156,15 +150,13 @@ function operationSchema(name: OperationName, file: unknown) {
     ),
     body: maybe(
       'The body, if the specification does not show it.',
-      facts.bodyIsShown ? notKnown(known) : bodySchema(given('method') ?? facts.method, placeholders),
+      bodySchema(given('method') ?? facts.method, placeholders),
     ),
-    upload: maybe('How a file is sent to the returned URL.', facts.upload ? uploadSchema : notKnown(known)),
-    states: maybe(
-      'The final states of a job. It is looked up until it has one.',
-      facts.endStates ? statesSchema : notKnown(known),
-    ),
+    upload: maybe('How a file is sent to the returned URL.', uploadSchema),
+    states: maybe('The final states of a job. It is looked up until it has one.', statesSchema),
   };
-  return settings('must be an object', entries, known);
+  const known = Object.entries(entries).filter(([name]) => isKnown[name] !== false);
+  return settings('must be an object', Object.fromEntries(known) as typeof entries);
 }
 
 function templateIdFaults(id: string): string[] {
@@ -201,7 +193,7 @@ function bodySchema(method: unknown, placeholders: readonly string[]): v.Generic
 /** @param keyHeader the header that carries the API key */
 function headerName(keyHeader?: unknown) {
   return text((name) => {
-    if (!isToken(name)) return [NO_HEADER];
+    if (!TOKEN.test(name)) return [NO_HEADER];
     if (OWN_HEADERS.test(name)) return ['is set by the connection itself, name another header'];
     const isKey = typeof keyHeader === 'string' && keyHeader.toLowerCase() === name.toLowerCase();
     return isKey ? ["carries the API key and can't be set here"] : [];
@@ -226,13 +218,7 @@ function placeholderFaults(value: string, known: readonly string[]): string[] {
 }
 
 function pointers<Name extends string>(names: readonly Name[]) {
-  const pointer = v.pipe(
-    v.custom<string>(
-      (value) => typeof value === 'string' && isJsonPointer(value),
-      'must be a JSON Pointer such as /data/id, or "" for the whole answer',
-    ),
-    inJsonSchema(POINTER),
-  );
+  const pointer = matching(POINTER, 'must be a JSON Pointer such as /data/id, or "" for the whole answer');
   const entries = Object.fromEntries(names.map((name) => [name, v.optional(pointer)]));
   return settings(
     'must be an object of JSON Pointers',
@@ -241,14 +227,12 @@ function pointers<Name extends string>(names: readonly Name[]) {
 }
 
 function someTexts() {
-  const type = v.custom<string[]>(isTexts, 'must be a list of at least one text');
-  const inSchema = { type: 'array', minItems: 1, items: { type: 'string', minLength: 1 } };
-  return v.pipe(type, v.metadata<string[], typeof inSchema>(inSchema));
+  const expected = 'must be a list of at least one text';
+  return v.pipe(v.array(v.pipe(v.string(expected), v.nonEmpty(expected)), expected), v.minLength(1, expected));
 }
 
-/** Describes a text whose rule is a function. */
-function inJsonSchema(pattern: RegExp) {
-  return v.metadata<string, Record<string, string>>({ type: 'string', pattern: pattern.source });
+function matching(pattern: RegExp, expected: string) {
+  return v.pipe(v.string(expected), v.regex(pattern, expected));
 }
 
 /** A text with its faults. */
@@ -272,25 +256,15 @@ function texts<Value extends v.GenericSchema<string> | v.GenericSchema<string | 
 function settings<Entries extends v.ObjectEntries>(
   expected: string,
   entries: Entries,
-  known = Object.keys(entries),
 ): v.GenericSchema<object, v.InferOutput<v.ObjectSchema<Entries, undefined>>> {
-  return v.pipe(v.custom<object>(isObject, expected), v.objectWithRest(entries, notKnown(known)));
-}
-
-function notKnown(known: readonly string[]) {
-  return v.never(`is not known here${KNOWN}${known.join(', ')}`);
+  return v.pipe(
+    v.custom<object>(isObject, expected),
+    v.objectWithRest(entries, v.never(`is not known here${KNOWN}${Object.keys(entries).join(', ')}`)),
+  );
 }
 
 /** Rejects names that Valibot skips. */
 function isObject(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   return !['__proto__', 'prototype', 'constructor'].some((name) => Object.hasOwn(value, name));
-}
-
-function isToken(value: unknown): boolean {
-  return typeof value === 'string' && TOKEN.test(value);
-}
-
-function isTexts(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string' && item !== '');
 }

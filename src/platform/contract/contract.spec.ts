@@ -57,6 +57,15 @@ describe('the contract file', () => {
     expect(faultsOf({ events: [] })).toEqual(['events: must be an object of event types']);
   });
 
+  it('locates the message of a refusal; without it, the text of the answer is shown', () => {
+    expect(contractOf({ errors: { message: '/error/text' } }).errors).toEqual({ message: '/error/text' });
+    expect(contractOf({}).errors).toEqual({});
+    expect(faultsOf({ errors: { message: 'text', code: '/code' } })).toEqual([
+      'errors.message: must be a JSON Pointer such as /data/id, or "" for the whole answer',
+      'errors.code: is not known here, known: message',
+    ]);
+  });
+
   it('names note templates', () => {
     const contract = contractOf({ noteTemplates: { id: ' SOAP note ', plain: 'Plain' } });
     const names = ['id', 'plain', 'PLAIN', 'constructor'].map((each) => contract.templateName(each));
@@ -165,17 +174,17 @@ describe('the contract file', () => {
   });
 
   it.each([
-    ['{\n  "apiKey": secret }', 'line 2, column 13: a value is expected'],
-    ['secret', 'line 1, column 1: a value is expected'],
-    ['{ "apiKey": "secret" ]', 'line 1, column 22: a comma or } is expected'],
-    ['{ "apiKey": "secret",\n}', 'line 2, column 1: a name in double quotes is expected'],
-    ["{ 'secret': 1 }", 'line 1, column 3: a name in double quotes is expected'],
-    ['{ "secret" 1 }', 'line 1, column 12: a colon is expected'],
-    ['{}\n{ "secret": 1 }', 'line 2, column 1: the end is expected'],
+    ['{\n  "apiKey": secret }', 'line 2, column 13: invalid symbol'],
+    ['secret', 'line 1, column 1: invalid symbol'],
+    ['{ "apiKey": "secret" ]', 'line 1, column 22: comma is expected'],
+    ['{ "apiKey": "secret",\n}', 'line 2, column 1: property name is expected'],
+    ["{ 'secret': 1 }", 'line 1, column 3: invalid symbol'],
+    ['{ "secret" 1 }', 'line 1, column 12: colon is expected'],
+    ['{}\n{ "secret": 1 }', 'line 2, column 1: end of file is expected'],
     ['{\n  // secret\n}', 'line 2, column 3: JSON has no comments'],
     ['{ "apiKey": "secret"', 'line 1, column 21: it ends too early'],
-    ['"secret', 'line 1, column 1: a value is expected'],
-    [`${'['.repeat(200)}`, 'line 1, column 102: less nesting is expected'],
+    ['"secret', 'line 1, column 1: unexpected end of string'],
+    [`${'['.repeat(200)}`, 'line 1, column 1: it is nested more than 100 levels'],
     ['', 'line 1, column 1: it is empty'],
   ])('is rejected at the first place that is not JSON, without quoting it: %s', (text, expected) => {
     expect(lines(text)).toEqual([`fault ${expected}`]);

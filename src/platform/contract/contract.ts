@@ -12,14 +12,16 @@ export class Contract {
     readonly operations: Readonly<Record<OperationName, OperationRule>>,
     /** The locations of ids in events that the spec does not show. */
     readonly events: NonNullable<ContractFile['events']>,
+    /** The location of the platform's message in a refusal. */
+    readonly errors: NonNullable<ContractFile['errors']>,
     private readonly templateNames: ReadonlyMap<string, string>,
   ) {}
 
   /** @param file a contract file without faults; the empty one adds nothing to the spec */
-  static of({ apiKey, operations, events = {}, noteTemplates = {} }: ContractFile): Contract {
+  static of({ apiKey, operations, events = {}, errors = {}, noteTemplates = {} }: ContractFile): Contract {
     const rules = OPERATION_NAMES.map((name) => [name, mergedRule(name, operations?.[name])]);
     const templateNames = Object.entries(noteTemplates).map(([id, name]) => [id, name.trim()] as const);
-    return new Contract(apiKey, Object.fromEntries(rules), events, new Map(templateNames));
+    return new Contract(apiKey, Object.fromEntries(rules), events, errors, new Map(templateNames));
   }
 
   /** The name of a note template; null if the contract file does not name it. */

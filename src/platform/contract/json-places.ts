@@ -1,3 +1,6 @@
+import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+import { jsonShapeFault } from '../../text/json-text.js';
+
 /** A position in a text; both count from 1. */
 export interface Place {
   line: number;
@@ -11,7 +14,7 @@ interface JsonPlaces {
   repeated: { path: string; place: Place; first: Place }[];
 }
 
-/** Thrown if a text is not JSON. Its message names the missing part, and quotes nothing. */
+/** Thrown if a text is not JSON. Its message names the fault, and quotes nothing. */
 export class JsonFault extends Error {
   constructor(
     message: string,
@@ -21,72 +24,48 @@ export class JsonFault extends Error {
   }
 }
 
-/** Its characters are all from the blank on, except " and \. */
-const STRING = /"(?:[ !#-[\]-\u{10ffff}]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
-const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
-const BLANKS = /[ \t\r\n]*/y;
-const MAX_DEPTH = 100;
-
 /** Finds where each setting of a JSON text stands. @throws {JsonFault} at the first place that is not JSON */
 export function placesIn(text: string): JsonPlaces {
+  // The parser recurses.
+  const shape = jsonShapeFault(text);
+  if (shape !== undefined) throw new JsonFault(`it is ${shape}`, placeOf(text, 0));
+  const errors: ParseError[] = [];
+  const root = parseTree(text, errors, { disallowComments: true });
+  const [fault] = errors.sort((one, other) => one.offset - other.offset);
+  if (fault) throw new JsonFault(meaningOf(fault, text), placeOf(text, fault.offset));
   const places = new Map<string, Place>();
   const repeated: JsonPlaces['repeated'] = [];
-  let at = 0;
-
-  const placeOf = (offset: number): Place => {
-    const lines = text.slice(0, offset).split('\n');
-    return { line: lines.length, column: (lines.at(-1) ?? '').length + 1 };
-  };
-  const fail = (expected: string): never => {
-    if (at >= text.length) throw new JsonFault(text.trim() === '' ? 'it is empty' : 'it ends too early', placeOf(at));
-    const isComment = text.startsWith('//', at) || text.startsWith('/*', at);
-    throw new JsonFault(isComment ? 'JSON has no comments' : `${expected} is expected`, placeOf(at));
-  };
-  const take = (pattern: RegExp): string | undefined => {
-    pattern.lastIndex = at;
-    const found = pattern.exec(text)?.[0];
-    at += found?.length ?? 0;
-    return found;
-  };
-  const takeSign = (sign: string): boolean => {
-    take(BLANKS);
-    if (text[at] !== sign) return false;
-    at += 1;
-    take(BLANKS);
-    return true;
-  };
-
-  const readItems = (end: string, readItem: (index: number) => void): void => {
-    if (takeSign(end)) return;
-    for (let index = 0; ; index += 1) {
-      readItem(index);
-      if (takeSign(end)) return;
-      if (!takeSign(',')) fail(`a comma or ${end}`);
+  const walk = (node: Node, path: string[]): void => {
+    const names = new Map<string, Place>();
+    for (const [index, child] of (node.children ?? []).entries()) {
+      const [name, value] = child.children ?? [];
+      if (child.type !== 'property' || !name || !value) {
+        walk(child, [...path, String(index)]);
+        continue;
+      }
+      const own = [...path, name.value];
+      const [key, place, first] = [own.join('.'), placeOf(text, name.offset), names.get(name.value)];
+      if (first) repeated.push({ path: key, place, first });
+      names.set(name.value, place);
+      places.set(key, place);
+      walk(value, own);
     }
   };
-  const readMember = (path: string[], names: Map<string, Place>): void => {
-    const begin = at;
-    const name = take(STRING);
-    const own = JSON.parse(name ?? fail('a name in double quotes')) as string;
-    const place = placeOf(begin);
-    const key = [...path, own].join('.');
-    const first = names.get(own);
-    if (first) repeated.push({ path: key, place, first });
-    names.set(own, place);
-    places.set(key, place);
-    if (!takeSign(':')) fail('a colon');
-    readValue([...path, own]);
-  };
-  const readValue = (path: string[]): void => {
-    if (path.length > MAX_DEPTH) fail('less nesting');
-    const names = new Map<string, Place>();
-    if (takeSign('{')) readItems('}', () => readMember(path, names));
-    else if (takeSign('[')) readItems(']', (index) => readValue([...path, String(index)]));
-    else if (take(STRING) === undefined && take(SCALAR) === undefined) fail('a value');
-  };
-
-  readValue([]);
-  take(BLANKS);
-  if (at < text.length) fail('the end');
+  if (root) walk(root, []);
   return { places, repeated };
+}
+
+function placeOf(text: string, offset: number): Place {
+  const lines = text.slice(0, offset).split('\n');
+  return { line: lines.length, column: (lines.at(-1) ?? '').length + 1 };
+}
+
+function meaningOf({ error, offset, length }: ParseError, text: string): string {
+  if (text.trim() === '') return 'it is empty';
+  if (text.slice(offset, offset + length).trim() === '' && offset + length >= text.trimEnd().length)
+    return 'it ends too early';
+  const name = printParseErrorCode(error);
+  if (name === 'InvalidCommentToken') return 'JSON has no comments';
+  const words = name.replace(/\B[A-Z]/g, (letter) => ` ${letter}`).toLowerCase();
+  return words.replace(/ expected$/, ' is expected');
 }

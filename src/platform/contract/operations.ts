@@ -7,6 +7,8 @@ interface OperationFacts {
   /** From the spec; if absent, the contract file must set it. */
   method?: (typeof HTTP_METHODS)[number];
   path?: string;
+  /** Its other spelling in the spec. */
+  otherPath?: string;
   /** Placeholders that each call fills, and that its URL must contain. */
   parameters: readonly string[];
   /** Pointers into the answer, from the field names in the spec. */
@@ -95,6 +97,7 @@ const OPERATION_FACTS = {
     ...session,
     method: 'PATCH',
     path: '/api/v2/therapy-session/{sessionId}',
+    otherPath: '/therapy-session/{sessionId}',
     parameters: ['sessionId'],
   },
   updateSessionTemplates: { about: 'Changes the note templates of a session.', ...session, parameters: ['sessionId'] },

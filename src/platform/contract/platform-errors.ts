@@ -13,27 +13,27 @@ interface Failure {
   problem(what: string, error: PlatformError): Problem;
 }
 
+const later = (type: ProblemType, detail: string, retryAfterSeconds: number) => () =>
+  new Problem(type, detail, { retryAfterSeconds });
+
 const FAILURES = {
   /** 429; nothing was done. */
   'rate-limited': {
     sentence: (call, why) => `The platform's rate limit rejected ${call}${why}. Wait before the next call.`,
-    problem: (_what, { retryAfterMs = RETRY_SECONDS * 1000 }) =>
-      later(
-        'platform-rate-limited',
-        'The platform limits the rate of requests. Send the request again later.',
-        retryAfterMs / 1000,
-      ),
+    problem: (_what, { retryAfterMs = RETRY_SECONDS * 1000 }) => {
+      const detail = 'The platform limits the rate of requests. Send the request again later.';
+      return new Problem('platform-rate-limited', detail, { retryAfterSeconds: retryAfterMs / 1000 });
+    },
   },
   /** 401 or 403. */
   unauthorized: {
     sentence: (call, why) =>
       `The platform rejected the API key for ${call}${why}. Check PLATFORM_API_KEY, and apiKey in PLATFORM_CONTRACT.`,
-    problem: () =>
-      later(
-        'platform-unauthorized',
-        'The platform rejects the API key. Ask an operator to fix it.',
-        OPERATOR_RETRY_SECONDS,
-      ),
+    problem: later(
+      'platform-unauthorized',
+      'The platform rejects the API key. Ask an operator to fix it.',
+      OPERATOR_RETRY_SECONDS,
+    ),
   },
   /** 404. */
   'not-found': {
@@ -54,8 +54,11 @@ const FAILURES = {
   /** The request was not sent. */
   unreachable: {
     sentence: (call, why) => `The platform could not be reached for ${call}${why}. Nothing was sent.`,
-    problem: () =>
-      later('platform-unreachable', 'The platform cannot be reached. Send the request again later.', RETRY_SECONDS),
+    problem: later(
+      'platform-unreachable',
+      'The platform cannot be reached. Send the request again later.',
+      RETRY_SECONDS,
+    ),
   },
   /** The request was sent, without a readable answer (timeout, reset, 408, 425, 5xx, an unreadable 2xx). */
   'unknown-outcome': {
@@ -65,12 +68,11 @@ const FAILURES = {
   /** Sending is held. The request was not sent. */
   held: {
     sentence: (call) => `Sending is held, so ${call} was not sent. An operator releases it (npx notebridge release).`,
-    problem: () =>
-      later(
-        'sending-held',
-        'An operator holds all changes to the platform. Send the request again after the release.',
-        OPERATOR_RETRY_SECONDS,
-      ),
+    problem: later(
+      'sending-held',
+      'An operator holds all changes to the platform. Send the request again after the release.',
+      OPERATOR_RETRY_SECONDS,
+    ),
   },
   /** The contract file lacks a setting. The request was not sent. */
   'not-configured': {
@@ -155,8 +157,4 @@ export function notConfigured(missing: readonly string[]): Problem {
   return new Problem('not-configured', `This capability is off. Set ${missing.join(', ')}, then restart.`, {
     extensions: { missing },
   });
-}
-
-function later(type: ProblemType, detail: string, retryAfterSeconds: number): Problem {
-  return new Problem(type, detail, { retryAfterSeconds });
 }

@@ -5,145 +5,157 @@ import {
   request as httpsRequest,
   type RequestOptions,
 } from 'node:https';
-import { connect, isIP, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import { TLSSocket } from 'node:tls';
+import { connect, isIP, type LookupFunction, Socket } from 'node:net';
+import type { Duplex, Readable } from 'node:stream';
+import axios, { type AxiosProxyConfig, type AxiosRequestConfig, type AxiosResponse } from 'axios';
 import type { Clock } from '../../config/clock.js';
 import { codeOf } from '../../errors/error-code.js';
 import { PlatformError } from '../contract/platform-errors.js';
-import { openTunnel, ProxyRefusal, type ProxySettings, proxyFor } from './proxy.js';
+import { type ProxySettings, proxyFor } from './proxy.js';
 
 /** The TCP connection under each TLS connection, because only TCP can be reset. */
 const under = new WeakMap<Duplex, Socket>();
 
-type Created = (error: Error | null, stream: Duplex) => void;
-
-/** The options of a connection, with those of the agent and of the request. */
-interface ConnectionOptions extends HttpsAgentOptions {
-  /** Called with the connection to a proxy, as long as it leads nowhere. */
-  onProxy?: (socket: Socket) => void;
-}
-
-const NO_PROXIES: ProxySettings = { NO_PROXY: [] };
-
-/** Connects over TLS as Node does, if need be through a proxy, and remembers the TCP connection. */
+/** Remembers the TCP connections under its own. */
 class ResettableHttpsAgent extends HttpsAgent {
-  constructor(
-    options: HttpsAgentOptions,
-    private readonly proxies: ProxySettings,
-  ) {
-    super(options);
-  }
-
-  override createConnection(options: ConnectionOptions, callback: Created): Duplex | null | undefined {
-    const { host = '', port = 443 } = options;
-    const proxy = proxyFor(host, Number(port), this.proxies);
-    if (!proxy) return this.secure(connect(options as Parameters<typeof connect>[0]), options);
-    const fail = (error: Error) => callback(error, undefined as unknown as Duplex);
-    checkAddress(host, options, (refusal) => {
-      if (refusal) return fail(refusal);
-      const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-      const request = openTunnel(proxy, authority, TO_PROXY, (error, tunnel) => {
-        if (error || !tunnel) return fail(error ?? new Error('no tunnel'));
-        callback(null, this.secure(tunnel, options) as Duplex);
-      });
-      request.once('socket', (socket) => options.onProxy?.(under.get(socket) ?? socket));
-    });
-    return undefined;
-  }
-
-  /** Speaks TLS with the host at the other end of a connection. */
-  private secure(socket: Socket, options: ConnectionOptions): Duplex | null | undefined {
-    const secure = super.createConnection({ ...options, socket } as HttpsAgentOptions);
-    if (secure) under.set(secure, under.get(socket) ?? socket);
+  override createConnection(...[options, callback]: Parameters<HttpsAgent['createConnection']>) {
+    const socket = connect(options as Parameters<typeof connect>[0]);
+    const secure = super.createConnection({ ...options, socket } as HttpsAgentOptions, callback);
+    if (secure) under.set(secure, socket);
     // The TLS connection reports the same errors to its owner.
     socket.on('error', () => undefined);
     return secure;
   }
 }
 
-/**
- * Applies the `lookup` of a connection, which may refuse the addresses of a host, although the proxy resolves its name
- * again. A name that only the proxy can resolve is left to the proxy's rules.
- */
-function checkAddress(host: string, { lookup }: ConnectionOptions, done: (refusal?: Error) => void): void {
-  if (!lookup || isIP(host) !== 0) done();
-  else lookup(host, { all: true }, (error) => done(error && error.syscall !== 'getaddrinfo' ? error : undefined));
-}
-
 /** Overrides NODE_TLS_REJECT_UNAUTHORIZED and --tls-min-v1.0, because clinical notes use these connections. */
 const STRICT_TLS = { rejectUnauthorized: true, minVersion: 'TLSv1.2' } as const;
 
-/** Connects to proxies over TLS. */
-const TO_PROXY = new ResettableHttpsAgent({ ...STRICT_TLS, keepAlive: false }, NO_PROXIES);
-
-/** Agents for both protocols, whose connections {@link ConnectionWatch.reset} can reset. Only https goes through proxies. */
-export function resettableAgents(options: HttpsAgentOptions, proxies = NO_PROXIES) {
-  return {
-    httpAgent: new HttpAgent(options),
-    httpsAgent: new ResettableHttpsAgent({ ...STRICT_TLS, ...options }, proxies),
-  };
+/** The ways to hosts: direct connections of two agents, or the proxy. */
+export interface Ways {
+  httpAgent: HttpAgent;
+  httpsAgent: HttpsAgent;
+  proxies: ProxySettings;
+  /** Refuses addresses. */
+  lookup: LookupFunction | undefined;
 }
 
-/**
- * Watches whether the connection of a request was ever ready. Node sends nothing before the TCP connection and, for https,
- * the TLS handshake with the check of the certificate are complete.
- */
-export class ConnectionWatch {
-  #ready = false;
-  #socket: Socket | undefined;
-  #proxied = false;
+export function waysOf(
+  proxies: ProxySettings,
+  { lookup, ...options }: HttpsAgentOptions & { lookup?: LookupFunction },
+): Ways {
+  const direct = { ...options, ...(lookup && { lookup }) } as HttpsAgentOptions;
+  const httpsAgent = new ResettableHttpsAgent({ ...STRICT_TLS, ...direct });
+  return { httpAgent: new HttpAgent(direct), httpsAgent, proxies, lookup };
+}
 
-  /** @param onReady called once, when the request can be sent */
-  constructor(private readonly onReady: () => void) {}
+/** Thrown if a proxy opens no tunnel. Then nothing was sent to the host behind it. */
+export class ProxyRefusal extends Error {
+  readonly code: string;
 
-  /** True once a byte of the request may have been sent. */
-  get ready(): boolean {
-    return this.#ready;
+  constructor(readonly status: number) {
+    super(`The proxy in HTTPS_PROXY answered ${status} to CONNECT.`);
+    this.code = `${status} to CONNECT`;
+  }
+}
+
+/** One attempt of a request, perhaps over a kept connection. */
+export class Attempt {
+  /** True once a byte may have been sent: Node sends none before TCP and, for https, TLS with the certificate's check. */
+  isReady = false;
+  isProxied = false;
+  #request: ClientRequest | undefined;
+
+  /** @param onReady called when the request can be sent */
+  constructor(
+    private readonly ways: Ways,
+    private readonly signal: AbortSignal,
+    private readonly onReady: () => void = () => undefined,
+  ) {}
+
+  /** Sends a request with axios. @returns the answer with its head, whatever its status, and a stream of its body */
+  async send(config: AxiosRequestConfig & { url: string }): Promise<AxiosResponse<Readable>> {
+    const { httpAgent, httpsAgent, proxies } = this.ways;
+    const target = new URL(config.url);
+    const proxy = proxyFor(target, proxies);
+    this.isProxied = proxy !== undefined;
+    if (proxy) await this.checkName(target.hostname);
+    const answer = await axios.request<Readable>({
+      responseType: 'stream',
+      transformRequest: [],
+      validateStatus: () => true,
+      maxRedirects: 0,
+      ...config,
+      headers: { 'user-agent': 'notebridge', 'content-type': false, ...config.headers },
+      signal: this.signal,
+      transport: { request: this.open },
+      httpAgent,
+      httpsAgent: proxy ? this.tunnels(httpsAgent.options) : httpsAgent,
+      proxy: proxy ? settingsOf(proxy) : false,
+    });
+    if (this.isReady) return answer;
+    // axios passes on what the proxy answers to CONNECT as the answer of the host.
+    answer.data.on('error', () => undefined).destroy();
+    throw new ProxyRefusal(answer.status);
   }
 
-  /** True if the connection goes through a proxy. */
-  get proxied(): boolean {
-    return this.#proxied;
+  /** True if the request used a connection that an earlier one had left. */
+  get isReused(): boolean {
+    return this.#request?.reusedSocket === true;
   }
 
   /**
-   * Opens a request like `http.request` or `https.request`, and watches its connection. An answer that switches to another
-   * protocol (101) is an error; Node would close the request with neither an answer nor an error.
+   * Ends a direct connection with RST (RFC 9293, 3.10.7.4), so that the kernel drops undelivered bytes. After an orderly
+   * close it would continue to deliver them for minutes, when nothing waits for the answer.
    */
-  readonly request = (options: RequestOptions, onAnswer: (answer: IncomingMessage) => void): ClientRequest => {
-    const open = options.protocol === 'https:' ? httpsRequest : httpRequest;
-    const onProxy = (socket: Socket) => {
-      this.#proxied = true;
-      this.#socket = socket;
+  reset(): void {
+    const { socket } = this.#request ?? {};
+    const tcp = socket && (under.get(socket) ?? socket);
+    if (tcp?.constructor === Socket) tcp.resetAndDestroy();
+  }
+
+  private readonly open = (options: RequestOptions, onAnswer: (answer: IncomingMessage) => void): ClientRequest => {
+    const isSecure = options.protocol === 'https:';
+    const request = (isSecure ? httpsRequest : httpRequest)(options, onAnswer);
+    const becomesReady = () => {
+      this.isReady = true;
+      this.onReady();
     };
-    const request = open({ ...options, onProxy } as RequestOptions, onAnswer);
-    request.once('socket', (socket) => this.watch(socket, request.reusedSocket));
+    request.once('socket', (socket) => {
+      if (request.reusedSocket || (!isSecure && !socket.connecting)) becomesReady();
+      else socket.once(isSecure ? 'secureConnect' : 'connect', becomesReady);
+    });
+    // Otherwise Node closes the request with neither an answer nor an error.
     request.once('upgrade', (_answer, socket) => {
       socket.destroy();
       request.emit('error', new Error('an answer in another protocol'));
     });
+    this.#request = request;
     return request;
   };
 
-  /**
-   * Ends the connection with RST (RFC 9293, 3.10.7.4), so that the kernel drops undelivered bytes. After an orderly close
-   * it would continue to deliver them for minutes, when nothing waits for the answer.
-   */
-  reset(): void {
-    if (this.#socket) (under.get(this.#socket) ?? this.#socket).resetAndDestroy();
+  /** The agent whose options axios uses for a tunnel: the signal ends a connection to a proxy that does not answer. */
+  private tunnels(options: HttpsAgentOptions): HttpsAgent {
+    const own = { ...options, lookup: undefined, timeout: undefined, signal: this.signal };
+    return new HttpsAgent(own as HttpsAgentOptions);
   }
 
-  private watch(socket: Socket, reused: boolean): void {
-    this.#socket = socket;
-    const becomesReady = () => {
-      this.#ready = true;
-      this.onReady();
-    };
-    const secure = socket instanceof TLSSocket;
-    if (!socket.connecting && (reused || !secure)) becomesReady();
-    else socket.once(secure ? 'secureConnect' : 'connect', becomesReady);
+  /**
+   * Refuses the addresses of a host, although the proxy resolves its name again. A name that only the proxy can resolve is
+   * left to the proxy's rules.
+   */
+  private async checkName(host: string): Promise<void> {
+    const { lookup } = this.ways;
+    if (!lookup || isIP(host.replace(/^\[|\]$/g, '')) !== 0) return;
+    const error = await new Promise<NodeJS.ErrnoException | null>((done) => lookup(host, { all: true }, done));
+    if (error && error.syscall !== 'getaddrinfo') throw error;
   }
+}
+
+function settingsOf({ protocol, hostname: host, port, username, password }: URL): AxiosProxyConfig {
+  const auth = { username: decodeURIComponent(username), password: decodeURIComponent(password) };
+  const usual = protocol === 'https:' ? 443 : 80;
+  return { protocol, host, port: Number(port || usual), ...(username && { auth }) };
 }
 
 /** The time limits of a request. */
@@ -156,50 +168,44 @@ interface Bounds {
 }
 
 /**
- * Sends a request over a watched connection, which is reset after a timeout or an abort.
+ * Makes one attempt, whose connection is reset after a timeout or an abort.
  *
  * @param clock measures the timeouts
- * @throws {PlatformError} from `send`; for its other errors, `unreachable` if nothing was sent, and `unknown-outcome` if
+ * @throws {PlatformError} from `work`; for its other errors, `unreachable` if nothing was sent, and `unknown-outcome` if
  *   a byte may have been
  */
-export async function sendWithin<T>(
+export async function attemptWithin<T>(
+  ways: Ways,
   clock: Pick<Clock, 'after'>,
   operation: PlatformError['operation'],
   { connectMs, totalMs, signal }: Bounds,
-  send: (connection: ConnectionWatch, signal: AbortSignal) => Promise<T>,
+  work: (attempt: Attempt) => Promise<T>,
 ): Promise<T> {
   const stop = new AbortController();
   let stopped: string | undefined;
-  const stopFor = (reason: string) => {
+  const stopFor = (reason: string) => () => {
     stopped ??= reason;
-    connection.reset();
+    attempt.reset();
     stop.abort();
   };
-  const connection = new ConnectionWatch(() => forgetConnect());
-  const forgetTotal = totalMs === undefined ? undefined : clock.after(totalMs, () => stopFor('timeout'));
-  const forgetConnect = clock.after(connectMs, () => stopFor('connect timeout'));
-  const onAbort = () => stopFor('stopped');
+  const attempt = new Attempt(ways, stop.signal, () => forgetConnect());
+  const forgetTotal = totalMs === undefined ? undefined : clock.after(totalMs, stopFor('timeout'));
+  const forgetConnect = clock.after(connectMs, stopFor('connect timeout'));
+  const onAbort = stopFor('stopped');
   signal?.addEventListener('abort', onAbort, { once: true });
   if (signal?.aborted) onAbort();
   try {
-    return await send(connection, stop.signal);
+    return await work(attempt);
   } catch (error) {
     if (error instanceof PlatformError) throw error;
-    const reason = stopped ?? reasonOf(error);
-    if (connection.ready) throw new PlatformError('unknown-outcome', operation, { reason });
-    const by = connection.proxied ? ' through the proxy in HTTPS_PROXY' : '';
+    // Only a code, because a message may name a host.
+    const reason = stopped ?? (codeOf(error) || 'no answer');
+    if (attempt.isReady) throw new PlatformError('unknown-outcome', operation, { reason });
+    const by = attempt.isProxied ? ' through the proxy in HTTPS_PROXY' : '';
     throw new PlatformError('unreachable', operation, { reason: `${reason}${by}` });
   } finally {
     forgetTotal?.();
     forgetConnect();
     signal?.removeEventListener('abort', onAbort);
   }
-}
-
-/** A short cause, without a host or another part of the error's message. */
-function reasonOf(error: unknown): string {
-  const refusal = [error, error instanceof Error ? error.cause : undefined].find(
-    (each) => each instanceof ProxyRefusal,
-  );
-  return refusal ? `${refusal.status} to CONNECT` : codeOf(error) || 'no answer';
 }

@@ -1,5 +1,6 @@
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { decodeText, jsonShapeFault } from '../../text/json-text.js';
+import type { Contract } from '../contract/contract.js';
 import { readPointer, typeAt } from '../contract/json-pointer.js';
 import type { OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
@@ -19,12 +20,12 @@ export class PlatformAnswer {
   #text: string | undefined;
   #parsed: { value: unknown } | undefined;
 
-  /** @param pointers the locations of values, from the contract */
+  /** @param contract locates the values */
   constructor(
     readonly operation: OperationName,
     readonly status: number,
     private readonly content: AnswerBytes,
-    private readonly pointers: Readonly<Record<string, string | undefined>>,
+    private readonly contract: Contract,
   ) {}
 
   /** Decodes and parses a large answer, and lets other work run in between. A fault is thrown when a value is read. */
@@ -46,13 +47,13 @@ export class PlatformAnswer {
 
   /** The value that the contract locates; undefined if there is none. */
   value(name: string): unknown {
-    const pointer = this.pointers[name];
+    const pointer = this.pointer(name);
     return pointer === undefined ? undefined : readPointer(this.body, pointer);
   }
 
   /** True if the contract locates a field. */
   locates(name: string): boolean {
-    return this.pointers[name] !== undefined;
+    return this.pointer(name) !== undefined;
   }
 
   requiredBoolean(name: string): boolean {
@@ -75,7 +76,7 @@ export class PlatformAnswer {
 
   /** The JSON Pointer of a value, or of a part of it. */
   placeOf(name: string, below = ''): string {
-    const pointer = `${this.pointers[name] ?? ''}${below}`;
+    const pointer = `${this.pointer(name) ?? ''}${below}`;
     return pointer === '' ? 'the top' : pointer;
   }
 
@@ -86,14 +87,19 @@ export class PlatformAnswer {
 
   /** Fails the call because of the value that the contract locates, or of a part of it. @param fault such as "no id" */
   unreadableAt(name: string, fault: string, below = ''): never {
-    const found = typeAt(this.body, `${this.pointers[name] ?? ''}${below}`);
+    const found = typeAt(this.body, `${this.pointer(name) ?? ''}${below}`);
     return this.unreadable(`${fault} at ${this.placeOf(name, below)}, found ${found}`);
   }
 
   /** Fails the call, because the platform reports in its answer that it did nothing. */
   rejected(): never {
-    const facts = { status: this.status, platformMessage: platformMessage(this.body) };
-    throw new PlatformError('rejected', this.operation, facts);
+    const message = platformMessage(this.text, this.contract.errors.message);
+    throw new PlatformError('rejected', this.operation, { status: this.status, platformMessage: message });
+  }
+
+  private pointer(name: string): string | undefined {
+    const pointers: Readonly<Record<string, string | undefined>> = this.contract.operations[this.operation].response;
+    return pointers[name];
   }
 
   private required(name: string, what: string, fits: (text: string) => boolean): string {
@@ -124,26 +130,26 @@ export class PlatformAnswer {
   }
 }
 
-/** Maximum bytes of an answer other than 2xx: it has a message of 500 characters at most. */
-export const MAX_ERROR_BYTES = 64 * 1024;
-
 /**
  * Converts an answer other than 2xx to an error.
  *
  * @param answer without `content` if that is too long to contain a message
  * @param now the time to which a Retry-After date is compared
+ * @param messageAt the location of the platform's message, if the contract has one
  */
 export function errorForAnswer(
   operation: PlatformError['operation'],
   answer: { status: number; retryAfter: string | undefined; content?: AnswerBytes | undefined; isPage?: boolean },
   now: Date,
+  messageAt?: string,
 ): PlatformError {
-  const { status, content } = answer;
-  const text = (content && decodeText(content.bytes, content.charset)) ?? '';
+  const { status, content, isPage = false } = answer;
+  const isSaid = operation !== 'upload' && !isPage;
+  const text = (isSaid && content && decodeText(content.bytes, content.charset)) || '';
   const facts = {
     status,
     retryAfterMs: retryAfterMs(answer.retryAfter, now),
-    platformMessage: platformMessage(parsedOrText(text)),
+    platformMessage: platformMessage(text, messageAt),
   };
   if (status === 429) return new PlatformError('rate-limited', operation, facts);
   // An intermediary may send 408 and 425, so the outcome is as unknown as for a 5xx.
@@ -151,16 +157,8 @@ export function errorForAnswer(
   // A 403 or 404 of a store is about the upload URL, not about the API key or the subject of the call.
   if (operation === 'upload') return new PlatformError('rejected', operation, facts);
   if (status === 401 || status === 403) return new PlatformError('unauthorized', operation, facts);
-  const isWrongAddress = status < 400 || status === 405 || answer.isPage === true;
+  const isWrongAddress = status < 400 || status === 405 || isPage;
   return new PlatformError(status === 404 ? 'not-found' : 'rejected', operation, { ...facts, isWrongAddress });
-}
-
-function parsedOrText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 /** The three date formats of RFC 9110, section 5.6.7. The last one, asctime, is in GMT without saying so. */
@@ -182,27 +180,20 @@ export function retryAfterMs(header: string | undefined, now: Date): number | un
 
 /** Maximum characters of the platform's message. */
 const MAX_LENGTH = 500;
-/** The fields that may contain the message, in this order: the spec does not show the body of an error. */
-const FIELDS = ['message', 'detail', 'error', 'title', 'errors'];
-const MAX_DEPTH = 3;
 
-/** Extracts the platform's message from a body, as one line; undefined if there is none. */
-function platformMessage(body: unknown): string | undefined {
-  const words = wordsOf(body, 0)
-    .join('; ')
-    .replace(/[\s\p{Cc}]+/gu, ' ')
-    .trim();
-  if (words === '') return undefined;
-  return words.length > MAX_LENGTH ? `${words.slice(0, MAX_LENGTH - 1).replace(/[\uD800-\uDBFF]$/, '')}…` : words;
+/** The message at a pointer of a body, or else the whole body; undefined if it is empty. One line, without parts of characters. */
+function platformMessage(body: string, pointer: string | undefined): string | undefined {
+  const words = (located(body, pointer) || body).replace(/[\s\p{Cc}\p{Cs}]+/gu, ' ').trim();
+  if (words.length <= MAX_LENGTH) return words || undefined;
+  return `${words.slice(0, MAX_LENGTH - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
-function wordsOf(value: unknown, depth: number): string[] {
-  if (typeof value === 'string') return value.trimStart().startsWith('<') ? [] : [value];
-  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return [];
-  if (Array.isArray(value)) return value.slice(0, 20).flatMap((item) => wordsOf(item, depth + 1));
-  for (const field of FIELDS) {
-    const words = wordsOf(Reflect.get(value, field), depth + 1);
-    if (words.length > 0) return words;
+function located(body: string, pointer: string | undefined): string | undefined {
+  if (pointer === undefined) return undefined;
+  try {
+    const value = readPointer(JSON.parse(body), pointer);
+    return typeof value === 'string' ? value.trim() : JSON.stringify(value);
+  } catch {
+    return undefined;
   }
-  return [];
 }

@@ -156,7 +156,7 @@ describe('one HTTP attempt', () => {
           response.writeHead(status, { 'content-type': type }).end(text),
         );
         expect(error).toMatchObject({ kind, status, isWrongAddress });
-        expect(error.platformMessage).toBe(text.startsWith('{') ? 'No.' : undefined);
+        expect(error.platformMessage).toBe(text.startsWith('{') ? text : undefined);
         expect(platform.heard).toHaveLength(1);
       },
     );
@@ -322,9 +322,15 @@ describe('one HTTP attempt', () => {
     },
   );
 
-  it('keeps its status if a failure is longer than a message can be', async () => {
-    const error = await failing((_request, response) => json(response, 422, { message: 'x'.repeat(100_000) }));
-    expect(error).toMatchObject({ kind: 'rejected', status: 422, platformMessage: undefined });
+  it('keeps its status, and the beginning of a message, if a failure is long', async () => {
+    const limited = httpTo(platform.url, undefined, { ...TIMEOUT, PLATFORM_ANSWER_LIMIT: '1 MiB' });
+    const failingWith = (bytes: number) => {
+      platform.answer = (_request, response) => response.writeHead(422).end('x'.repeat(bytes));
+      return failure(create({}, limited));
+    };
+    expect(await failingWith(100_000)).toMatchObject({ status: 422, platformMessage: `${'x'.repeat(499)}…` });
+    expect(await failingWith(2 * 1024 * 1024)).toMatchObject({ status: 422, platformMessage: undefined });
+    limited.onApplicationShutdown();
   });
 
   it('has an unknown outcome if the answer is not HTTP', async () => {

@@ -7,9 +7,9 @@ import { Contract } from '../contract/contract.js';
 import type { JsonValue } from '../contract/contract-schema.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from '../contract/operations.js';
 import { PLATFORM_ERROR_KINDS, PlatformError } from '../contract/platform-errors.js';
-import { resettableAgents } from './connections.js';
+import { type Ways, waysOf } from './connections.js';
 import { exchange } from './exchange.js';
-import { PlatformAnswer } from './platform-answer.js';
+import type { PlatformAnswer } from './platform-answer.js';
 import { UnreadableAnswers } from './unreadable-answers.repository.js';
 
 /** Options of a call. */
@@ -48,8 +48,8 @@ const OUTCOMES = ['ok', 'unreadable', ...PLATFORM_ERROR_KINDS] as const;
 @Injectable()
 export class PlatformHttp implements OnApplicationShutdown {
   private readonly log = new Logger(PlatformHttp.name);
-  private readonly kept: ReturnType<typeof resettableAgents>;
-  private readonly fresh: ReturnType<typeof resettableAgents>;
+  private readonly kept: Ways;
+  private readonly fresh: Ways;
   private readonly seconds: ReturnType<typeof Metrics.prototype.histogram<'operation' | 'outcome'>>;
   /** Not a part of the histogram, which would have a dozen series for each outcome that never occurred. */
   private readonly calls: ReturnType<typeof Metrics.prototype.counter<'operation' | 'outcome'>>;
@@ -62,8 +62,8 @@ export class PlatformHttp implements OnApplicationShutdown {
     private readonly sending: Sending,
     metrics: Metrics,
   ) {
-    this.kept = resettableAgents({ keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: FREE_MS }, env);
-    this.fresh = resettableAgents({ keepAlive: false }, env);
+    this.kept = waysOf(env, { keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: FREE_MS });
+    this.fresh = waysOf(env, { keepAlive: false });
     const labels = ['operation', 'outcome'] as const;
     this.seconds = metrics.histogram('platform_call_seconds', 'Duration of platform calls by outcome', labels, BUCKETS);
     this.calls = metrics.counter(
@@ -75,7 +75,10 @@ export class PlatformHttp implements OnApplicationShutdown {
   }
 
   onApplicationShutdown(): void {
-    for (const agent of [...Object.values(this.kept), ...Object.values(this.fresh)]) agent.destroy();
+    for (const { httpAgent, httpsAgent } of [this.kept, this.fresh]) {
+      httpAgent.destroy();
+      httpsAgent.destroy();
+    }
   }
 
   /**
@@ -123,10 +126,15 @@ export class PlatformHttp implements OnApplicationShutdown {
       throw new PlatformError('unreachable', operation, { reason: 'database' });
     if (!isAllowed) throw new PlatformError('held', operation);
     const request = platformRequest(this.contract, platform, call);
-    const agents = factsOf(operation).creates ? this.fresh : this.kept;
-    const answer = await exchange(operation, request, { env: this.env, clock: this.clock, agents, connectMs, signal });
-    const { status, content } = answer;
-    return new PlatformAnswer(operation, status, content, this.contract.operations[operation].response);
+    const ways = factsOf(operation).creates ? this.fresh : this.kept;
+    return exchange(operation, request, {
+      env: this.env,
+      contract: this.contract,
+      clock: this.clock,
+      ways,
+      connectMs,
+      signal,
+    });
   }
 }
 

@@ -2,25 +2,39 @@ import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { errorForAnswer } from './platform-answer.js';
 
-const messageIn = (bytes: Buffer, charset = 'utf-8') =>
-  errorForAnswer('checkUser', { status: 400, retryAfter: undefined, content: { bytes, charset } }, new Date(0))
-    .platformMessage;
-const platformMessage = (body: unknown) => messageIn(Buffer.from(JSON.stringify(body)));
+const refused = { status: 400, retryAfter: undefined, isPage: false };
+const messageIn = (bytes: Buffer, charset = 'utf-8', pointer?: string) =>
+  errorForAnswer('checkUser', { ...refused, content: { bytes, charset } }, new Date(0), pointer).platformMessage;
+const messageOf = (text: string, pointer?: string) => messageIn(Buffer.from(text), 'utf-8', pointer);
 
 describe('the message of the platform', () => {
+  it.each(['plain words', '{"message":"No.","code":7}', '{"error":{"message":"inner"}}', '[]', 'null'])(
+    'is the whole body of %s, because no form of it is known',
+    (body) => {
+      expect(messageOf(body)).toBe(body);
+    },
+  );
+
   it.each([
-    ['plain words', 'plain words'],
-    [{ message: 'a\n b' }, 'a b'],
-    [{ error: { message: 'inner' } }, 'inner'],
-    [{ error: 'Bad Request', message: ['x', 'y'] }, 'x; y'],
-    [{ title: 'T', detail: 'D' }, 'D'],
-    [{ errors: [{ message: 'one' }, 'two'] }, 'one; two'],
-    ['<html><body>no</body></html>', undefined],
-    [{ statusCode: 400 }, undefined],
-    [null, undefined],
-    ['', undefined],
-  ])('%j: %j', (body, words) => {
-    expect(platformMessage(body)).toBe(words);
+    ['{"message":"No."}', '/message', 'No.'],
+    ['{"fault":{"words":["a","b"]}}', '/fault/words', '["a","b"]'],
+    ['{"fault":{"words":"a\\n b"}}', '/fault/words', 'a b'],
+    ['{"detail":"D"}', '/message', '{"detail":"D"}'],
+    ['{"message":""}', '/message', '{"message":""}'],
+    ['plain words', '/message', 'plain words'],
+  ])('of %s is, at %s of the contract, %s', (body, pointer, words) => {
+    expect(messageOf(body, pointer)).toBe(words);
+  });
+
+  it('is absent without a body, and if that is a web page', () => {
+    const page = { ...refused, isPage: true, content: { bytes: Buffer.from('<p>no'), charset: 'utf-8' } };
+    const ofPage = errorForAnswer('checkUser', page, new Date(0));
+    expect([messageOf(''), messageOf(' \n'), ofPage.platformMessage]).toEqual([undefined, undefined, undefined]);
+  });
+
+  it('is absent from a refusal of the store of files, which is not the platform', () => {
+    const content = { bytes: Buffer.from('<Error/>'), charset: 'utf-8' };
+    expect(errorForAnswer('upload', { ...refused, content }, new Date(0)).platformMessage).toBeUndefined();
   });
 
   it('is decoded in the charset of the answer, or absent', () => {
@@ -36,10 +50,11 @@ describe('the message of the platform', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.jsonValue(), fc.record({ message: fc.string({ maxLength: 1_200, unit: 'binary' }) })),
-        (body) => {
-          const words = platformMessage(body) ?? 'x';
+        fc.constantFrom(undefined, '/message'),
+        (body, pointer) => {
+          const words = messageOf(JSON.stringify(body), pointer) ?? 'x';
           expect(words.length).toBeLessThanOrEqual(500);
-          expect(words).not.toMatch(/[\p{Cc}]|^\s*$/u);
+          expect(words).not.toMatch(/[\p{Cc}\p{Cs}]|^\s*$/u);
         },
       ),
       propertyRuns(),

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server as TlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, LookupFunction } from 'node:net';
 import { Readable } from 'node:stream';
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
 import { inspect } from 'node:util';
@@ -10,7 +10,7 @@ import { httpTo, stopTimeouts, testEnv } from '../clients/loopback-platform.spec
 import type { PlatformError } from '../contract/platform-errors.js';
 import { UploadStream } from '../upload/upload-stream.js';
 import { ConnectProxy } from './connect-proxy.spec-support.js';
-import { ConnectionWatch, resettableAgents, sendWithin } from './connections.js';
+import { attemptWithin, waysOf } from './connections.js';
 import { proxyFor } from './proxy.js';
 
 const failureOf = (call: Promise<unknown>): Promise<PlatformError> =>
@@ -22,8 +22,8 @@ const failureOf = (call: Promise<unknown>): Promise<PlatformError> =>
   );
 
 describe('NO_PROXY', () => {
-  const isProxied = (host: string, exceptions: string, port = 443) =>
-    proxyFor(host, port, { HTTPS_PROXY: 'http://proxy.example:3128', NO_PROXY: exceptions.split(',') }) !== undefined;
+  const isProxied = (url: string, exceptions: string) =>
+    proxyFor(new URL(url), { HTTPS_PROXY: 'http://proxy.example:3128', NO_PROXY: exceptions.split(',') }) !== undefined;
 
   it.each<[host: string, exceptions: string, isProxied: boolean]>([
     ['api.platform.example', '', true],
@@ -40,16 +40,17 @@ describe('NO_PROXY', () => {
     ['10.1.2.3', '10.1.2.3', false],
     ['[2001:db8::1]', '2001:db8::/32', false],
     ['[2001:db8::1]', '[2001:db8::1]:443', false],
-    ['2001:db8::1', '10.0.0.0/8', true],
+    ['[2001:db8::1]', '10.0.0.0/8', true],
     ['localhost', '', false],
     ['127.0.0.1', '', false],
     ['[::1]', '', false],
   ])('%s with "%s": proxied is %s', (host, exceptions, expected) => {
-    expect(isProxied(host, exceptions)).toBe(expected);
+    expect(isProxied(`https://${host}/path`, exceptions)).toBe(expected);
   });
 
-  it('is without effect if there is no proxy', () => {
-    expect(proxyFor('api.platform.example', 443, { NO_PROXY: [] })).toBeUndefined();
+  it('is without effect over http, and if there is no proxy', () => {
+    expect(isProxied('http://api.platform.example', '')).toBe(false);
+    expect(proxyFor(new URL('https://api.platform.example'), { NO_PROXY: [] })).toBeUndefined();
   });
 });
 
@@ -90,16 +91,12 @@ describe('a call through a proxy', () => {
   });
 
   /** Sends one request to a host whose certificate must be for `servername`. */
-  async function send(host: string, options: object = {}) {
-    const { httpsAgent: agent } = resettableAgents({ keepAlive: false, ca: SELF_SIGNED.cert, ...options }, proxies());
-    return sendWithin(new Clock(), 'checkUser', { connectMs: 2_000 }, (connection, signal) => {
-      const request = { protocol: 'https:', host, port: 8443, path: '/', agent, signal };
-      return new Promise<number | undefined>((resolve, reject) => {
-        connection
-          .request(request, (answer) => resolve(answer.resume().statusCode))
-          .once('error', reject)
-          .end();
-      });
+  async function send(host: string, options: Parameters<typeof waysOf>[1] = {}) {
+    const ways = waysOf(proxies(), { keepAlive: false, ca: SELF_SIGNED.cert, ...options });
+    return attemptWithin(ways, new Clock(), 'checkUser', { connectMs: 2_000 }, async (attempt) => {
+      const { status, data } = await attempt.send({ url: `https://${host}:8443/` });
+      data.resume();
+      return status;
     });
   }
 
@@ -142,33 +139,12 @@ describe('a call through a proxy', () => {
     const call = failureOf(send('platform.example'));
     while (proxy.asked.length === 0) await turnOfLoop();
     const [socket] = proxy.sockets;
-    const closed = new Promise((resolve) => socket?.once('close', resolve));
+    const closed = new Promise((resolve) => socket?.resume().once('end', resolve));
     jest.advanceTimersByTime(2_000);
     const error = await call;
     expect(error).toMatchObject({ kind: 'unreachable' });
     expect(error.message).toContain('(connect timeout through the proxy in HTTPS_PROXY)');
     await closed;
-  });
-
-  it('uses a connection again that is kept', async () => {
-    const { httpsAgent: agent } = resettableAgents(
-      { keepAlive: true, ca: SELF_SIGNED.cert, servername: 'localhost' },
-      proxies(),
-    );
-    const ready: boolean[] = [];
-    for (let calls = 0; calls < 2; calls += 1) {
-      const watch = new ConnectionWatch(() => ready.push(true));
-      const options = { protocol: 'https:', host: 'platform.example', port: 8443, agent };
-      await new Promise<void>((resolve, reject) => {
-        watch
-          .request(options, (answer) => answer.resume().once('end', resolve))
-          .once('error', reject)
-          .end();
-      });
-      await turnOfLoop();
-    }
-    agent.destroy();
-    expect([ready.length, proxy.asked.length, heard]).toEqual([2, 1, 2]);
   });
 
   it('goes to the proxy over TLS if that is asked for, which needs a trusted certificate', async () => {
@@ -197,7 +173,7 @@ describe('a call through a proxy', () => {
 
   it('is not made for a host whose addresses here are refused', async () => {
     const refusal = Object.assign(new Error('no'), { code: 'ADDRESS_NOT_PUBLIC' });
-    const lookup = (_host: string, _options: object, done: (error: Error) => void) => done(refusal);
+    const lookup: LookupFunction = (_host, _options, done) => done(refusal, '');
     const error = await failureOf(send('inside.example', { lookup }));
     expect(error).toMatchObject({ kind: 'unreachable' });
     expect(error.message).toContain('ADDRESS_NOT_PUBLIC');

@@ -9,9 +9,8 @@ const REPEAT_MS = 60_000;
 /** The newest unreadable answer to each operation, until one is readable. Shared by all processes. */
 @Injectable()
 export class UnreadableAnswers {
-  private readonly noted = new Map<OperationName, { reason: string; atMs: number }>();
-  /** When this process last removed what is stored about an operation that was answered since. */
-  private readonly removedMs = new Map<OperationName, number>();
+  /** What this process stored last about an operation; null: nothing is unreadable. */
+  private readonly stored = new Map<OperationName, { reason: string | null; atMs: number }>();
 
   constructor(
     private readonly database: Database,
@@ -20,11 +19,7 @@ export class UnreadableAnswers {
 
   /** Stores why an answer is unreadable. @returns false if this process did so within the last minute */
   async note(operation: OperationName, reason: string): Promise<boolean> {
-    const atMs = this.clock.monotonicMs();
-    const last = this.noted.get(operation);
-    if (last?.reason === reason && atMs - last.atMs < REPEAT_MS && !this.removedMs.has(operation)) return false;
-    this.noted.set(operation, { reason, atMs });
-    this.removedMs.delete(operation);
+    if (this.isStored(operation, reason)) return false;
     const upsert = `INSERT INTO unreadable_answers VALUES ($1, $2)
       ON CONFLICT (operation) DO UPDATE SET reason = excluded.reason, at = excluded.at`;
     await this.database.pool.query(prepared(upsert, [operation, reason]));
@@ -33,9 +28,7 @@ export class UnreadableAnswers {
 
   /** Removes what any process has stored about an operation, once it is answered; at most once a minute. */
   async answered(operation: OperationName): Promise<void> {
-    const atMs = this.clock.monotonicMs();
-    if (atMs - (this.removedMs.get(operation) ?? Number.NEGATIVE_INFINITY) < REPEAT_MS) return;
-    this.removedMs.set(operation, atMs);
+    if (this.isStored(operation, null)) return;
     await this.database.pool.query(prepared('DELETE FROM unreadable_answers WHERE operation = $1', [operation]));
   }
 
@@ -43,5 +36,13 @@ export class UnreadableAnswers {
   async list(): Promise<{ operation: OperationName; reason: string }[]> {
     const text = `SELECT operation, reason FROM unreadable_answers WHERE at > now() - interval '1 day' ORDER BY at DESC`;
     return (await this.database.pool.query<{ operation: OperationName; reason: string }>(text)).rows;
+  }
+
+  private isStored(operation: OperationName, reason: string | null): boolean {
+    const atMs = this.clock.monotonicMs();
+    const last = this.stored.get(operation);
+    if (last?.reason === reason && atMs - last.atMs < REPEAT_MS) return true;
+    this.stored.set(operation, { reason, atMs });
+    return false;
   }
 }

@@ -1,18 +1,12 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
-import type { AgentOptions, RequestOptions } from 'node:https';
-import { type Readable, Transform } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { urlToHttpOptions } from 'node:url';
+import { pipeline, type Readable, Transform } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
-import { codeOf } from '../../errors/error-code.js';
 import { Problem } from '../../http/problem/problem.js';
-import { charsetOf } from '../../text/json-text.js';
 import { PlatformError, platformProblem } from '../contract/platform-errors.js';
-import { type ConnectionWatch, resettableAgents, sendWithin } from '../http/connections.js';
-import { bytesOf } from '../http/exchange.js';
-import { errorForAnswer, MAX_ERROR_BYTES } from '../http/platform-answer.js';
+import { attemptWithin, type Ways, waysOf } from '../http/connections.js';
+import { errorForAnswer } from '../http/platform-answer.js';
 import { ADDRESS_NOT_PUBLIC, checkPublicUrl, guardedLookup } from './public-url.js';
 
 /** Options of an upload. */
@@ -43,13 +37,13 @@ const IDLE_MS = 60_000;
 /** Streams files to upload URLs with back-pressure and without the API key. Never follows redirects. */
 @Injectable()
 export class UploadStream {
-  private readonly agents: ReturnType<typeof resettableAgents>;
+  private readonly ways: Ways;
 
   constructor(
     private readonly env: Env,
     private readonly clock: Clock,
   ) {
-    this.agents = resettableAgents({ keepAlive: false, lookup: guardedLookup(env) } as AgentOptions, env);
+    this.ways = waysOf(env, { keepAlive: false, lookup: guardedLookup(env) });
   }
 
   /**
@@ -58,72 +52,46 @@ export class UploadStream {
    * @throws {PlatformError} if the store fails; `rejected` also if the URL is not public or no longer valid
    * @throws {UploadSourceError} if the source fails or has another length
    */
-  async uploadTo(url: string, source: Readable, { signal, ...options }: UploadOptions): Promise<void> {
+  async uploadTo(url: string, source: Readable, options: UploadOptions): Promise<void> {
     const fault = checkPublicUrl(url, this.env);
     if (fault !== undefined) {
       source.destroy();
       throw new PlatformError('rejected', 'upload', { reason: `the upload address ${fault}` });
     }
-    const { httpAgent, httpsAgent } = this.agents;
-    const target = new URL(url);
-    const fit = { ...urlToHttpOptions(target), agent: target.protocol === 'https:' ? httpsAgent : httpAgent };
-    const bounds = { connectMs: CONNECT_TIMEOUT_MS, signal };
-    const answer = await sendWithin(this.clock, 'upload', bounds, (connection, stop) =>
-      this.send(connection, { ...fit, signal: stop }, source, options),
-    );
-    if (answer === 'source-broken') throw new UploadSourceError();
-    if (answer.status < 200 || answer.status >= 300) throw errorForAnswer('upload', answer, this.clock.now());
-  }
-
-  private async send(
-    connection: ConnectionWatch,
-    to: RequestOptions,
-    source: Readable,
-    { contentLength, method = 'PUT', headers, idleMs = IDLE_MS }: UploadOptions,
-  ): Promise<StoreAnswer | 'source-broken'> {
-    const broken = brokenSource(source);
-    const counted = exactly(contentLength);
-    counted.once('error', broken.blameSource);
-    let request: ClientRequest | undefined;
+    const { contentLength, method = 'PUT', headers, signal, idleMs = IDLE_MS } = options;
+    const body = pipeline(source, exactly(contentLength), () => undefined);
+    let isBroken = false;
+    // Before axios listens: a failure of one end ends the other one, too.
+    body.once('error', () => {
+      isBroken = true;
+    });
     try {
-      const answer = new Promise<StoreAnswer>((resolve, reject) => {
-        request = connection.request(
-          { ...to, method, headers: { ...headers, 'content-length': contentLength } },
-          (response) => resolve(readAnswer(response)),
-        );
-        request.once('error', broken.blameStore).once('error', reject);
-        request.setTimeout(idleMs, () => request?.destroy(Object.assign(new Error('idle'), { code: 'IDLE_TIMEOUT' })));
-      });
-      answer.catch(() => undefined);
-      if (!request) return await answer;
-      const sent = pipeline(source, counted, request);
-      sent.catch(() => undefined);
-      const first = await Promise.race([answer, sent.then(() => answer)]);
-      if (first.status < 300) await sent;
-      return first;
+      const bounds = { connectMs: CONNECT_TIMEOUT_MS, signal };
+      const { status, headers: answered } = await attemptWithin(
+        this.ways,
+        this.clock,
+        'upload',
+        bounds,
+        async (attempt) => {
+          const sent = { ...headers, 'content-length': contentLength };
+          const answer = await attempt.send({ url, method, headers: sent, data: body, timeout: idleMs });
+          // The status is enough.
+          answer.data.on('error', () => undefined).destroy();
+          // A store that has all bytes may answer before the source says that there are no more.
+          if (answer.status < 300) await finished(body.resume());
+          return answer;
+        },
+      );
+      const answer = { status, retryAfter: String(answered['retry-after'] ?? '') };
+      if (status < 200 || status >= 300) throw errorForAnswer('upload', answer, this.clock.now());
     } catch (error) {
-      if (broken.bySource()) return 'source-broken';
-      if (codeOf(error) !== ADDRESS_NOT_PUBLIC) throw error;
+      if (isBroken) throw new UploadSourceError();
+      if (!(error instanceof PlatformError) || !error.reason?.startsWith(ADDRESS_NOT_PUBLIC)) throw error;
       throw new PlatformError('rejected', 'upload', { reason: ADDRESS_NOT_PUBLIC });
     } finally {
-      request?.destroy();
       source.destroy();
     }
   }
-}
-
-/** Remembers which end failed first, because its failure ends the other one, too. */
-function brokenSource(source: Readable) {
-  let blamed: 'source' | 'store' | undefined = source.destroyed ? 'source' : undefined;
-  const blame = (end: 'source' | 'store') => () => {
-    blamed ??= end;
-  };
-  const blameSource = blame('source');
-  source.once('error', blameSource);
-  source.once('close', () => {
-    if (!source.readableEnded) blameSource();
-  });
-  return { blameSource, blameStore: blame('store'), bySource: () => blamed === 'source' };
 }
 
 /** Passes bytes on. Fails if their number differs from `length`. */
@@ -139,19 +107,6 @@ function exactly(length: number): Transform {
       done(left === 0 ? null : new UploadSourceError());
     },
   });
-}
-
-type StoreAnswer = Awaited<ReturnType<typeof readAnswer>>;
-
-async function readAnswer(response: IncomingMessage) {
-  const { statusCode: status = 0, headers } = response;
-  // The status is enough, even if the rest is too long or does not come.
-  const bytes = await bytesOf(response, MAX_ERROR_BYTES).catch(() => undefined);
-  return {
-    status,
-    retryAfter: headers['retry-after'],
-    content: bytes && { bytes, charset: charsetOf(headers['content-type']) },
-  };
 }
 
 /** Converts the error of an upload to a problem; returns other errors unchanged. @param what such as "the recording" */

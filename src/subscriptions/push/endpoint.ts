@@ -1,11 +1,10 @@
-import type { AgentOptions, RequestOptions } from 'node:https';
-import { urlToHttpOptions } from 'node:url';
+import { finished } from 'node:stream/promises';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { isTlsFault } from '../../errors/tls-fault.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
-import { type ConnectionWatch, resettableAgents, sendWithin } from '../../platform/http/connections.js';
+import { type Attempt, attemptWithin, type Ways, waysOf } from '../../platform/http/connections.js';
 import { retryAfterMs } from '../../platform/http/platform-answer.js';
 import { ADDRESS_NOT_PUBLIC } from '../../platform/upload/public-url.js';
 import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
@@ -48,17 +47,15 @@ const UNUSED_MS = 4_000;
 /** Sends messages to the endpoints of the EHR, without following redirects. */
 @Injectable()
 export class Endpoint {
-  private readonly agents: Record<'public' | 'private', ReturnType<typeof resettableAgents>>;
+  private readonly ways: Record<'public' | 'private', Ways>;
 
   constructor(
     private readonly env: Env,
     private readonly clock: Clock,
   ) {
-    const agentsFor = (isPrivate: boolean) => {
-      const options = { keepAlive: true, timeout: UNUSED_MS, lookup: lookupFor(isPrivate) };
-      return resettableAgents(options as AgentOptions, env);
-    };
-    this.agents = { public: agentsFor(false), private: agentsFor(true) };
+    const waysFor = (isPrivate: boolean) =>
+      waysOf(env, { keepAlive: true, timeout: UNUSED_MS, lookup: lookupFor(isPrivate) });
+    this.ways = { public: waysFor(false), private: waysFor(true) };
   }
 
   /**
@@ -72,25 +69,21 @@ export class Endpoint {
     signal?: AbortSignal,
   ): Promise<PushAnswer | undefined> {
     if (checkEndpointUrl(url, this.env) !== undefined) return { status: null, fault: 'address-not-allowed' };
-    const target = new URL(url);
-    const agents = this.agents[mayBePrivate(target.hostname, this.env) ? 'private' : 'public'];
-    const options: RequestOptions = {
-      ...urlToHttpOptions(target),
-      agent: target.protocol === 'https:' ? agents.httpsAgent : agents.httpAgent,
+    const ways = this.ways[mayBePrivate(new URL(url).hostname, this.env) ? 'private' : 'public'];
+    const request = {
+      url,
       method: 'POST',
+      data: message.body,
       headers: {
         ...headers,
         'content-type': 'application/json',
-        'content-length': Buffer.byteLength(message.body),
         'user-agent': 'notebridge',
         ...headersOf(message, secrets, this.clock.now()),
       },
     };
     const bounds = { connectMs: CONNECT_TIMEOUT_MS, totalMs: PUSH_TIMEOUT_MS, signal };
     try {
-      return await sendWithin(this.clock, 'push', bounds, (connection, stop) =>
-        this.send(connection, { ...options, signal: stop }, message.body),
-      );
+      return await attemptWithin(ways, this.clock, 'push', bounds, (attempt) => this.send(attempt, request));
     } catch (error) {
       return signal?.aborted ? undefined : { status: null, fault: faultOfError(error) };
     }
@@ -100,35 +93,18 @@ export class Endpoint {
    * Sends a request, once more if a reused connection fails: the server may have closed it, or sent bytes after its last
    * answer. Once the head of an answer has arrived, its status decides, whatever follows.
    */
-  private send(
-    connection: ConnectionWatch,
-    options: RequestOptions,
-    body: string,
-    isRepeat = false,
-  ): Promise<PushAnswer> {
-    return new Promise((resolve, reject) => {
-      let answer: PushAnswer | undefined;
-      const request = connection.request(options, (response) => {
-        const { statusCode: status = 0, headers } = response;
-        const wait = retryAfterMs(headers['retry-after'], this.clock.now());
-        const head = { status, fault: faultOf(status), retryAfterMs: wait };
-        answer = head;
-        const forget = this.clock.after(REST_TIMEOUT_MS, () => response.destroy());
-        response.once('close', () => {
-          forget();
-          resolve(head);
-        });
-        response.on('error', () => undefined).resume();
-        // The announced body of a 204 would come as the next answer of this connection.
-        if (status === 204 && !/^0?$/.test(headers['content-length'] ?? '')) response.destroy();
-      });
-      request.on('error', (error) => {
-        if (answer) resolve(answer);
-        else if (isRepeat || !request.reusedSocket || options.signal?.aborted) reject(error);
-        else resolve(this.send(connection, options, body, true));
-      });
-      request.end(body);
+  private async send(attempt: Attempt, request: Parameters<Attempt['send']>[0]): Promise<PushAnswer> {
+    const { status, headers, data } = await attempt.send(request).catch((error: unknown) => {
+      if (!attempt.isReused) throw error;
+      return attempt.send(request);
     });
+    const wait = retryAfterMs(String(headers['retry-after'] ?? ''), this.clock.now());
+    const forget = this.clock.after(REST_TIMEOUT_MS, () => data.destroy());
+    // The announced body of a 204 would come as the next answer of this connection.
+    if (status === 204 && !/^0?$/.test(String(headers['content-length'] ?? ''))) data.destroy();
+    await finished(data.resume()).catch(() => undefined);
+    forget();
+    return { status, fault: faultOf(status), retryAfterMs: wait };
   }
 }
 

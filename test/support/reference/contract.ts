@@ -39,7 +39,8 @@ function operation(name: OperationName): string {
   const missing = Contract.of({ apiKey: { header: 'x' } }).missingFor(name, facts.upload ? 'upload' : 'call');
   const short = missing.map((setting) => setting.replace(`operations.${name}.`, ''));
   const capabilities = Object.entries(CAPABILITY_OPERATIONS).filter(([, all]) => all.some((each) => each === name));
-  const shown = facts.path ? `\`${facts.method} ${facts.path}\`` : '';
+  const other = facts.otherPath ? `; the specification also writes ${codes([facts.otherPath])}` : '';
+  const shown = facts.path ? `${codes([`${facts.method} ${facts.path}`])}${other}` : '';
   const pointers = [
     ...Object.entries(facts.response).map(([field, pointer]) => `\`${field}\` (\`${JSON.stringify(pointer)}\`)`),
     ...[...facts.needs, ...facts.mayRead].map((field) => `\`${field}\``),

@@ -1,10 +1,8 @@
 import { once } from 'node:events';
-import type { ClientRequest } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Server, Socket } from 'node:net';
 import { createServer as createTlsServer, TLSSocket } from 'node:tls';
-import { urlToHttpOptions } from 'node:url';
 import { SELF_SIGNED } from '../../../harness/self-signed.js';
-import { ConnectionWatch, resettableAgents } from './connections.js';
+import { Attempt, waysOf } from './connections.js';
 
 /** More than the kernels of both sides buffer for a reader that reads nothing. */
 const BODY = Buffer.alloc(64 * 1024 * 1024, 'x');
@@ -15,42 +13,34 @@ interface Received {
   end: Promise<string | undefined>;
 }
 
-type GiveUp = (watch: ConnectionWatch, request: ClientRequest) => void;
-
-const reset: GiveUp = (watch, request) => {
-  watch.reset();
-  request.destroy();
-};
-const orderly: GiveUp = (_watch, request) => request.destroy();
-
 /** Sends a body to a server, gives it up when a first piece was read, and hands the server's side of the connection on. */
-async function givenUp(giveUp: GiveUp, server: Server, scheme: 'http' | 'https', body: Buffer): Promise<Received> {
+async function givenUp(isReset: boolean, server: Server, scheme: 'http' | 'https', body: Buffer): Promise<Received> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const connected = once(server, scheme === 'http' ? 'connection' : 'secureConnection') as Promise<[Socket]>;
-  const agents = resettableAgents({ keepAlive: true, rejectUnauthorized: false });
-  const watch = new ConnectionWatch(() => undefined);
-  const url = new URL(`${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  const options = { method: 'POST', agent: agents[`${scheme}Agent`] };
-  const request = watch.request({ ...urlToHttpOptions(url), ...options }, () => undefined);
-  const failed = once(request, 'error');
-  request.end(body);
+  const ways = waysOf({ NO_PROXY: [] }, { keepAlive: true, rejectUnauthorized: false });
+  const stop = new AbortController();
+  const attempt = new Attempt(ways, stop.signal);
+  const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const failed = attempt.send({ url, method: 'POST', data: body }).catch(() => undefined);
   const [socket] = await connected;
   const end = new Promise<string | undefined>((resolve) => {
     socket.once('error', ({ code }: NodeJS.ErrnoException) => resolve(code)).once('close', () => resolve('closed'));
   });
   await once(socket, 'readable');
-  giveUp(watch, request);
+  if (isReset) attempt.reset();
+  stop.abort();
   await failed;
   if (scheme === 'https') socket.resume();
-  for (const agent of Object.values(agents)) agent.destroy();
+  ways.httpAgent.destroy();
+  ways.httpsAgent.destroy();
   server.close();
   return { socket, end };
 }
 
 test('a reset drops bytes that the kernel would deliver after an orderly close', async () => {
-  const deliveredAfter = async (giveUp: GiveUp) => {
-    const { socket, end } = await givenUp(giveUp, createTcpServer(), 'http', BODY);
+  const deliveredAfter = async (isReset: boolean) => {
+    const { socket, end } = await givenUp(isReset, createTcpServer(), 'http', BODY);
     let delivered = 0;
     socket.on('data', (chunk) => {
       delivered += chunk.length;
@@ -59,12 +49,12 @@ test('a reset drops bytes that the kernel would deliver after an orderly close',
     await end;
     return delivered;
   };
-  expect(await deliveredAfter(reset)).toBeLessThan(await deliveredAfter(orderly));
+  expect(await deliveredAfter(true)).toBeLessThan(await deliveredAfter(false));
 });
 
 test('resets the TCP connection under TLS', async () => {
   const resets = jest.spyOn(Socket.prototype, 'resetAndDestroy');
-  const { end } = await givenUp(reset, createTlsServer(SELF_SIGNED), 'https', Buffer.from('x'));
+  const { end } = await givenUp(true, createTlsServer(SELF_SIGNED), 'https', Buffer.from('x'));
   await end;
   expect(resets.mock.instances.map((socket) => socket instanceof TLSSocket)).toEqual([false]);
   expect(resets.mock.results.map(({ type }) => type)).toEqual(['return']);
