@@ -33,6 +33,7 @@ const TABLE: Record<
     POST /v1/clients/{externalId}/unmerge
     POST /v1/clients/{externalId}/resolve
     POST /v1/people/resolve
+    POST /v1/people/retry
   `,
   imports: `
     POST GET /v1/imports

@@ -13,7 +13,7 @@ import { Sending } from '../../sending/sending.js';
 import { type Person, type PersonKind, RESET_ON_WRITE } from '../rules/person.js';
 import { LEGAL_HOLD } from '../rules/person-codes.js';
 import { type PersonKey, type Profile, ProfileSeal } from '../rules/profile.js';
-import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../rules/resolve-rule.js';
+import { applyLink, applyResolve, checkResolve, keepsFormerUser, type ResolveAction } from '../rules/resolve-rule.js';
 import { DeletedIds } from '../store/deleted-ids.repository.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
@@ -150,7 +150,8 @@ export class PeopleService {
       }
       const fields = { ...STATED_BY_EHR, wantedAt: row.context.now, wantedVersion: row.person.version + 1 };
       const isMissing = row.person.review === 'platform-user-missing' && row.platformUserId !== platformUserId;
-      if (action === 'create' || (action === 'link' && isMissing)) await this.users.saveLost(tx, row);
+      if (keepsFormerUser(action, row.person, row.context) || (action === 'link' && isMissing))
+        await this.users.saveLost(tx, row);
       if (action !== 'link')
         return { row, person: restated(applyResolve(row.person, action, row.context), row.context.now), fields };
       if (!platformUserId) {

@@ -2,7 +2,8 @@ import type { AnswerFacts } from './apply-answer.js';
 import { FACTS, NOW } from './calls.spec-support.js';
 import { dueAtOf, type RestStep } from './next-step.js';
 import { assignableUser, type DecisionContext, type Person, RESET_ON_WRITE } from './person.js';
-import { RESOLVE_ACTIONS } from './resolve-rule.js';
+import type { Review } from './person-codes.js';
+import { endsByRetry, RESOLVE_ACTIONS } from './resolve-rule.js';
 import type { Rules } from './rules.spec-support.js';
 import { answersTo, callOf, contextsOf, FUTURE, keyOf, normal, type State } from './states.spec-support.js';
 
@@ -116,6 +117,9 @@ export class StateWalk {
           return differs(this.resolved(person, action, where), where);
         });
         if (!left && !cause) fail();
+        // A selection by code is retried as a whole.
+        const isRetried = choices.some(({ action }) => action === 'retry');
+        if (isRetried && !endsByRetry(step.code as Review)) fail();
         return;
       }
       default:
