@@ -801,11 +801,35 @@ export interface paths {
         /**
          * Resolve a selection of people manually
          * @description Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
-         *       that do not accept the action. To link people, import a CSV file with the column `platformUserId`.
+         *       that do not accept the action, and those that change while it runs. To link people, import a CSV file with the
+         *       column `platformUserId`.
          *
          *     Needs a key with the scope `people:write`.
          */
         post: operations["People.resolve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/people/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retry all people that need a review or have failed for one reason
+         * @description Count with `dryRun` first, then send the count. Their last calls are made again with the current data, after
+         *       those of people who are due already. The count is 0 for reasons that only the EHR or a resolve action can end.
+         *
+         *     Needs a key with the scope `people:write`.
+         */
+        post: operations["People.retry"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2528,10 +2552,10 @@ export interface components {
             /** @description The platform user to link to; only with `link` */
             platformUserId?: string;
             /**
-             * @description `delete` is only for code delete-linked
+             * @description `delete` is only for code delete-linked, `deleted` only for delete-unconfirmed
              * @enum {string}
              */
-            action: "create" | "delete" | "ignore" | "link" | "retry";
+            action: "create" | "delete" | "deleted" | "ignore" | "link" | "retry";
         };
         ClientRequest: {
             /** @example Noor */
@@ -2626,7 +2650,7 @@ export interface components {
              */
             dryRun: boolean;
             /** @enum {string} */
-            action: "create" | "ignore" | "retry";
+            action: "create" | "ignore";
             /**
              * @description Selects the people that need a review or have failed for this reason
              * @enum {string}
@@ -2645,8 +2669,11 @@ export interface components {
             count: number;
             /** @description Send it back to resolve exactly these */
             plan: components["schemas"]["ResolvePlanRequest"];
-            /** @description True if more people match than one request resolves: repeat it */
-            more: boolean;
+        };
+        RetryResponse: {
+            dryRun: boolean;
+            /** @description Retried people; with dryRun, those that would be */
+            count: number;
         };
         NamesRequest: {
             /** @description External ids of providers */
@@ -2719,7 +2746,7 @@ export interface components {
         };
         ResolveChoiceResponse: {
             /** @enum {string} */
-            action: "create" | "delete" | "ignore" | "link" | "retry";
+            action: "create" | "delete" | "deleted" | "ignore" | "link" | "retry";
             does: string;
         };
         TracedCallResponse: {
@@ -5245,7 +5272,8 @@ export interface operations {
         responses: {
             /**
              * @description Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
-             *       that do not accept the action. To link people, import a CSV file with the column `platformUserId`.
+             *       that do not accept the action, and those that change while it runs. To link people, import a CSV file with the
+             *       column `platformUserId`.
              */
             200: {
                 headers: {
@@ -5253,6 +5281,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ResolveSelectionResponse"];
+                };
+            };
+            default: components["responses"]["problem"];
+        };
+    };
+    "People.retry": {
+        parameters: {
+            query: {
+                /** @description True to count only. Defaults to false */
+                dryRun?: boolean;
+                /** @description Selects the people that need a review or have failed for this reason */
+                code: "create-unknown" | "delete-linked" | "delete-unconfirmed" | "delete-unknown" | "email-taken" | "forbidden" | "ignored" | "platform-user-missing" | "platform-user-taken" | "rejected" | "restored-unknown" | "role-mismatch" | "unanswered";
+                state?: "failed" | "needs-review";
+                kind?: "client" | "provider";
+                /** @description Required unless dryRun: the count of the dry run. If there are more people now, none is retried */
+                count?: number;
+            };
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /**
+             * @description Count with `dryRun` first, then send the count. Their last calls are made again with the current data, after
+             *       those of people who are due already. The count is 0 for reasons that only the EHR or a resolve action can end.
+             */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RetryResponse"];
                 };
             };
             default: components["responses"]["problem"];

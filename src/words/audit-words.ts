@@ -66,6 +66,7 @@ const REQUESTS: Record<string, Sentence> = {
   'POST /v1/people/search': ['searched', 'search', 'people'],
   'POST /v1/people/names': ['read', 'read', 'the names of people'],
   'POST /v1/people/resolve': ['resolved', 'resolve', 'a selection of people'],
+  'POST /v1/people/retry': ['retried', 'retry', 'a selection of people'],
   'POST /v1/people/trace': ['traced', 'trace', 'a person'],
   'GET /v1/people.csv': ['exported', 'export', 'all people'],
   'POST /v1/recorder/launches': ['opened', 'open', 'the recorder'],

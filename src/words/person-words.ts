@@ -10,14 +10,39 @@ export const PERSON_STATES = labels({
   deleted: 'Deleted',
 });
 
-/** The actions with which an operator may resolve a person. */
-export const RESOLVE_ACTIONS = labels({
-  link: 'Link',
-  create: 'Create',
-  retry: 'Retry',
-  ignore: 'Ignore',
-  delete: 'Delete',
+/** The actions with which an operator may resolve a person, each with its effect. */
+export const RESOLVE_ACTIONS = vocabulary({
+  link: {
+    label: 'Link',
+    hint: 'Links this person to the platform user that you name, and sends a client’s providers; creates no user. Sessions and notes of that user then belong to this person.',
+  },
+  create: {
+    label: 'Create',
+    hint: 'Looks up the email and links its user, otherwise creates one; without an email, it creates one immediately, which may be a second account. Sessions and notes of an earlier account stay.',
+  },
+  retry: {
+    label: 'Retry',
+    hint: 'Makes the failed call again, with the current data; for a person to delete, that is the deletion of its account. Nothing else changes, here or on the platform.',
+  },
+  ignore: {
+    label: 'Ignore',
+    hint: 'Stops syncing this person until it is PUT again or resolved in another way; a person to delete counts as deleted here. Nothing is sent: its account, sessions and notes on the platform stay.',
+  },
+  delete: { label: 'Delete', hint: 'Deletes the platform user of a person to delete that was found by its email.' },
+  deleted: { label: 'It is deleted', hint: 'Counts a person to delete as deleted, and sends nothing.' },
 });
+
+const NOTES_HERE = 'Notes stored here stay, unless ERASE_NOTES_OF_DELETED_CLIENTS erases those of a client.';
+const NOTES_THERE = 'the platform’s documentation does not say what happens to its notes there';
+
+/** The effects on a person to delete. */
+export const DELETION_EFFECTS = {
+  link: `Deletes the platform user that you name; ${NOTES_THERE}. ${NOTES_HERE}`,
+  retry: `Sends the deletion of the account again; ${NOTES_THERE}. ${NOTES_HERE}`,
+  delete: `Deletes the linked platform user, even if someone else uses it; ${NOTES_THERE}. ${NOTES_HERE}`,
+  deleted: `Counts this person as deleted and sends nothing, because the platform has no such user. ${NOTES_HERE}`,
+  ignore: `Counts this person as deleted and sends nothing: any account of it stays on the platform, with its notes. ${NOTES_HERE}`,
+};
 
 /** A reason that lasts until an operator decides or the EHR writes. */
 type Unsettled = Required<Word> & { action: keyof typeof RESOLVE_ACTIONS };
@@ -45,7 +70,7 @@ export const REVIEWS = unsettled({
   },
   'delete-unknown': {
     label: 'Deletion of an unknown user',
-    hint: 'This person must be deleted, but may exist on the platform, because an earlier create got no answer. Look there, then resolve with "link" (deletes the user) or "ignore".',
+    hint: 'This person must be deleted, but may exist on the platform, because an earlier create got no answer. Look there, then resolve with "link" (deletes the user) or "ignore" (counts the person as deleted here).',
     action: 'link',
     why: 'Right if the platform has the user, which is then deleted. If it has none, ignore.',
   },
@@ -57,7 +82,7 @@ export const REVIEWS = unsettled({
   },
   'platform-user-missing': {
     label: 'Platform user missing',
-    hint: 'The platform no longer knows this user. Resolve with "create" to create it again, or with "link" to another user.',
+    hint: 'The platform no longer knows this user. Resolve with "create" to create it again, or with "link" to another user; sessions and notes stored here stay.',
     action: 'create',
     why: 'Right if the user was deleted on the platform, because the EHR still has the person. If it has another user, link that one.',
   },
@@ -69,15 +94,15 @@ export const REVIEWS = unsettled({
   },
   'delete-linked': {
     label: 'Deletion of a user found by email',
-    hint: 'This person was linked only by its email, so the platform user may be someone else. Look on the platform, then resolve with "delete", or with "ignore" to keep the user there.',
+    hint: 'This person was linked only by its email, so the platform user may be someone else. Look on the platform, then resolve with "delete", or with "ignore" to keep the user and its notes there.',
     action: 'delete',
     why: 'Right if the platform shows the same person, because its data would stay there. If it shows someone else, ignore.',
   },
   'delete-unconfirmed': {
     label: 'Deletion not confirmed',
-    hint: 'The platform answers 404 to the deletion: it does not know this user, or the path of deleteUser in PLATFORM_CONTRACT is wrong. Look on the platform, then resolve with "create" (it is deleted there) or, after the path is corrected, with "retry".',
+    hint: 'The platform answers 404 to the deletion: it does not know this user, or the path of deleteUser in PLATFORM_CONTRACT is wrong. Look on the platform, then resolve with "deleted" or, after the path is corrected, with "retry".',
     action: 'retry',
-    why: 'Right once the path is corrected. If the platform has no such user, create counts it as deleted.',
+    why: 'Right once the path is corrected. If the platform has no such user, say that it is deleted.',
   },
 });
 

@@ -29,9 +29,10 @@ const TABLE: Record<
     PUT DELETE! /v1/clients/{externalId}
     PUT /v1/clients/{externalId}/providers
     POST /v1/clients/{externalId}/rename
-    POST /v1/clients/{externalId}/merge
+    POST! /v1/clients/{externalId}/merge
     POST /v1/clients/{externalId}/resolve
     POST /v1/people/resolve
+    POST /v1/people/retry
   `,
   imports: `
     POST GET /v1/imports

@@ -4,7 +4,7 @@ export const PLACES: Record<string, string> = {
   client_providers: 'client.providers',
   email_claims: 'client.trace.known.emailClaim',
   former_ids: 'client.formerIds',
-  platform_users: 'unlinkedUsers',
+  platform_users: 'client.otherPlatformUserIds',
   platform_calls: 'calls',
   imports: 'importRows.import',
   import_rows: 'importRows',

@@ -148,14 +148,38 @@ describeInBrowser('people and the audit log in the console', () => {
       expect(await dialog.getByLabel('Action').inputValue()).toBe('ignore');
       await dialog.getByRole('button', { name: 'Count' }).click();
       await dialog.getByText('2 people are selected').waitFor();
-      await dialog.getByRole('button', { name: 'Resolve 2' }).click();
+      await dialog.getByRole('button', { name: 'Ignore all 2' }).click();
       await dialog.getByText('2 people are resolved').waitFor();
       await dialog.getByRole('button', { name: 'Close' }).click();
       await page.getByText('C-2').waitFor({ state: 'detached' });
       await page.getByText('C-4').waitFor();
-      await page.getByRole('button', { name: 'Resolve by reason' }).waitFor();
+      await page.getByRole('button', { name: 'Retry or resolve by reason' }).waitFor();
       const ignored = await world.sql(`SELECT external_id FROM people WHERE error_code = 'ignored' ORDER BY 1`);
       expect(ignored).toEqual([{ external_id: 'C-2' }, { external_id: 'C-3' }]);
+    });
+
+    test('retries all people with a reason, and says how many first', async () => {
+      world.platform.injectFault({ operation: 'createClient', kind: 'status', status: 400, count: null });
+      for (const id of ['C-5', 'C-6']) {
+        const client = { firstName: 'Eve', lastName: 'Roe', providers: ['P-1'] };
+        await world.call('PUT', `/v1/clients/${id}`, { body: client, wait: 30 });
+      }
+      world.platform.release();
+      const page = await open(world.url, '/review?state=failed');
+      await page.getByText('C-6').waitFor();
+      await page.getByRole('button', { name: 'Retry or resolve by reason' }).click();
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Reason').selectOption('rejected');
+      expect(await dialog.getByLabel('Action').inputValue()).toBe('retry');
+      await dialog.getByText('Makes the failed call again').waitFor();
+      await dialog.getByRole('button', { name: 'Count' }).click();
+      await dialog.getByText('2 people are selected').waitFor();
+      await dialog.getByRole('button', { name: 'Retry all 2' }).click();
+      await dialog.getByText('2 people are retried').waitFor();
+      await dialog.getByRole('button', { name: 'Close' }).click();
+      await world.settle();
+      await page.getByText('No clients have failed').waitFor();
+      expect(world.platform.usersOf('C-5')).toHaveLength(1);
     });
 
     test('shows a person next to the one with the same email, with a recommended action', async () => {

@@ -1,35 +1,52 @@
-import type { ResolveSelectionResponse } from '../../src/people/api/people.dto.js';
+import type { AuditPageResponse } from '../../src/audit/audit.dto.js';
+import type { ResolveSelectionResponse, RetryResponse } from '../../src/people/api/people.dto.js';
+import { contractFile } from '../support/contract-file.js';
 import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
 
 const world = useWorld();
-const { put, resolve, verdicts, verdictOf } = peopleOf(world);
+const { begin, beginRemoval, put, resolve, verdict, verdicts, verdictOf, callsDuring } = peopleOf(world);
 
 const select = async <Body = ResolveSelectionResponse>(body: object) =>
   world.call<Body>('POST', '/v1/people/resolve', { body: { code: 'create-unknown', action: 'create', ...body } });
 const count = async (body: object = {}) => (await select({ ...body, dryRun: true })).body;
 
-/** Clients whose creates got no answer and had no effect. */
-const LOST = ['clients/a', 'clients/b', 'clients/c'];
-const UNKNOWN = ['needs-review', 'create-unknown'];
-const SYNCED = ['synced', null];
+const retry = <Body = RetryResponse>(query: Record<string, string>) =>
+  world.call<Body>('POST', `/v1/people/retry?${new URLSearchParams({ code: 'rejected', ...query })}`);
+const counted = async (query: Record<string, string> = {}) => (await retry({ ...query, dryRun: 'true' })).body.count;
 
-beforeEach(async () => {
-  await put('providers/home');
-  for (const path of LOST) {
-    world.platform.injectFault({ operation: 'createClient', kind: 'refuse' });
-    await put(path);
-    await put('clients/mirrored'); // three creates without an answer in a row would stop the operation
-    await world.call('DELETE', '/v1/clients/mirrored');
-    await world.settle();
-  }
-  expect(await verdicts(LOST)).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]);
-});
+const SYNCED = ['synced', null];
+const REJECTED = ['failed', 'rejected'];
+
+/** Adds clients that the platform has rejected; each has a platform user, so that none accepts `create`. */
+const addRejected = (number: number) =>
+  world.sql(
+    `INSERT INTO people (id, kind, external_id, state, fault, error_code, platform_user_id, origin)
+     SELECT gen_random_uuid(), 'client', 'old-' || n, 'failed', 'rejected', 'rejected', gen_random_uuid()::text, 'created'
+     FROM generate_series(1, $1::int) n`,
+    [number],
+  );
 
 describe('POST /v1/people/resolve', () => {
+  /** Clients whose creates got no answer and had no effect. */
+  const LOST = ['clients/a', 'clients/b', 'clients/c'];
+  const UNKNOWN = ['needs-review', 'create-unknown'];
+
+  beforeEach(async () => {
+    await put('providers/home');
+    for (const path of LOST) {
+      world.platform.injectFault({ operation: 'createClient', kind: 'refuse' });
+      await put(path);
+      await put('clients/mirrored'); // three creates without an answer in a row would stop the operation
+      await world.call('DELETE', '/v1/clients/mirrored');
+      await world.settle();
+    }
+    expect(await verdicts(LOST)).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]);
+  });
+
   test('counts a selection, then resolves exactly these people', async () => {
     const planned = await count();
-    expect(planned).toMatchObject({ dryRun: true, count: 3, more: false });
+    expect(planned).toMatchObject({ dryRun: true, count: 3 });
     expect(await verdicts(LOST)).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]);
     const { body } = await select({ plan: planned.plan });
     expect(body).toEqual({ ...planned, dryRun: false });
@@ -65,18 +82,127 @@ describe('POST /v1/people/resolve', () => {
     expect((await select<object>({ externalIds: ['b', 'c'], plan })).status).toBe(409);
   });
 
-  test('leaves out people that do not accept the action', async () => {
-    world.platform.injectFault({ operation: 'setClientProviders', kind: 'status', status: 400 });
-    await put('providers/other');
-    await put('clients/listed');
-    expect(verdictOf(await put('clients/listed', { providers: ['other'] }))).toEqual(['failed', 'rejected']);
-    expect(await count({ code: 'rejected' })).toMatchObject({ count: 0 });
-    expect(await count({ code: 'rejected', action: 'retry' })).toMatchObject({ count: 1 });
+  test('leaves out people that do not accept the action, however many they are', async () => {
+    await addRejected(1_100);
+    world.platform.injectFault({ operation: 'createClient', kind: 'status', status: 400 });
+    expect(verdictOf(await put('clients/z'))).toEqual(REJECTED);
+    expect(await count({ code: 'rejected' })).toMatchObject({ count: 1 });
+    const { plan } = await count({ code: 'rejected', action: 'ignore' });
+    expect(plan.count).toBe(1_101);
+    expect((await select({ code: 'rejected', action: 'ignore', plan })).body).toMatchObject({ count: 1_101 });
+    expect(await verdicts(['clients/z', 'clients/old-7'])).toEqual([
+      ['failed', 'ignored'],
+      ['failed', 'ignored'],
+    ]);
   });
 
-  test('refuses link and delete, which are decided one by one, and codes that need no operator', async () => {
-    for (const body of [{ action: 'link' }, { action: 'delete' }, { code: 'platform-unreachable' }])
+  test('refuses what is decided one by one or by a retry, and codes that need no operator', async () => {
+    for (const body of [
+      { action: 'link' },
+      { action: 'delete' },
+      { action: 'retry' },
+      { code: 'platform-unreachable' },
+    ])
       expect((await select<object>({ ...body, dryRun: true })).status).toBe(400);
     expect((await select<object>({})).status).toBe(400);
+  });
+});
+
+describe('POST /v1/people/retry', () => {
+  const FAILED = ['providers/a', 'providers/b', 'providers/c'];
+  const refuse = () =>
+    world.platform.injectFault({ operation: 'createProvider', kind: 'status', status: 400, count: null });
+
+  /** Providers that the platform rejects until it is corrected. */
+  beforeEach(async () => {
+    refuse();
+    for (const path of FAILED) await begin(path);
+    await world.settle();
+    expect(await verdicts(FAILED)).toEqual([REJECTED, REJECTED, REJECTED]);
+    world.platform.release();
+  });
+
+  test('counts a selection, then retries it', async () => {
+    expect(await counted()).toBe(3);
+    expect(await verdicts(FAILED)).toEqual([REJECTED, REJECTED, REJECTED]);
+    expect((await retry({ count: '3' })).body).toEqual({ dryRun: false, count: 3 });
+    await world.settle();
+    expect(await verdicts(FAILED)).toEqual([SYNCED, SYNCED, SYNCED]);
+    expect(await counted()).toBe(0);
+    const query = new URLSearchParams({ provider: 'b', action: 'POST /v1/people/retry' });
+    const { items } = (await world.call<AuditPageResponse>('GET', `/v1/audit?${query}`)).body;
+    expect(items).toMatchObject([{ subjects: { provider: ['a', 'b', 'c'] }, outcome: 'ok' }]);
+  });
+
+  test('selects by kind and state', async () => {
+    expect([await counted({ kind: 'client' }), await counted({ kind: 'provider' })]).toEqual([0, 3]);
+    expect([await counted({ state: 'needs-review' }), await counted({ state: 'failed' })]).toEqual([0, 3]);
+  });
+
+  test('retries those that are left if some have succeeded since they were counted', async () => {
+    await resolve('providers/a', { action: 'retry' });
+    await world.settle();
+    expect((await retry({ count: '3' })).body).toMatchObject({ count: 2 });
+  });
+
+  test('retries no one if more people match than were counted', async () => {
+    const { status, body } = await retry<object>({ count: '2' });
+    expect([status, body]).toEqual([
+      409,
+      expect.objectContaining({ type: 'urn:notebridge:problem:plan-changed', planned: 2, count: 3 }),
+    ]);
+    expect(await callsDuring(() => world.settle())).toEqual([]);
+  });
+
+  test('needs a count, so that no one retries more people than they know of', async () => {
+    for (const query of [{}, { count: 'all' }, { count: '3', code: 'platform-unreachable' }] as Record<
+      string,
+      string
+    >[])
+      expect((await retry(query)).status).toBe(400);
+  });
+
+  test('lets a PUT go first', async () => {
+    refuse();
+    for (let n = 0; n < 17; n += 1) await begin(`providers/more-${n}`);
+    await world.settle();
+    world.platform.release();
+    expect((await retry({ count: '20' })).body.count).toBe(20);
+    const held = await world.untilHeld({ operation: 'checkUser' });
+    await begin('providers/urgent');
+    await held.answer();
+    await world.settle();
+    const made = world.platform.simulator.state.users.list().map(({ partnerUserId }) => partnerUserId);
+    expect(made).toHaveLength(21);
+    // A few calls are in flight at a time.
+    expect(made.indexOf('urgent')).toBeLessThan(8);
+  });
+
+  test('does not count people whom it would lead to the same review', async () => {
+    const email = 'a@example.org';
+    expect(verdictOf(await put('providers/double', { email }))).toEqual(['needs-review', 'email-taken']);
+    expect(await counted({ code: 'email-taken' })).toBe(0);
+  });
+
+  test('repeats what a wrong setting made doubtful once it is corrected', async () => {
+    await retry({ count: '3' });
+    await world.settle();
+    const gone = ['clients/gone-1', 'clients/gone-2'];
+    for (const path of gone) await begin(path, { providers: ['a'] });
+    await put('clients/moved', { providers: ['a'] });
+    const wrong = { deleteUser: { path: '/users/{userId}/gone' }, setClientProviders: { path: '/lists/{userId}' } };
+    await world.restart({ PLATFORM_CONTRACT: contractFile([], wrong) });
+    for (const path of gone) await beginRemoval(path);
+    await put('clients/moved', { providers: ['b'] });
+    expect(await verdicts(gone)).toEqual([
+      ['needs-review', 'delete-unconfirmed'],
+      ['needs-review', 'delete-unconfirmed'],
+    ]);
+    expect(await verdict('clients/moved')).toEqual(['needs-review', 'platform-user-missing']);
+    await world.restart();
+    for (const code of ['delete-unconfirmed', 'platform-user-missing'])
+      await retry({ code, count: `${await counted({ code })}` });
+    await world.settle();
+    expect(await verdicts([...gone, 'clients/moved'])).toEqual([['deleted', null], ['deleted', null], SYNCED]);
   });
 });

@@ -430,10 +430,10 @@ describe('resolve-all', () => {
   });
 
   it('only counts without a terminal', async () => {
-    const sentence = '2 people with create-unknown would be resolved with create. To resolve, add --yes.\n';
+    const sentence = '2 people with create-unknown would be resolved with create. To do it, add --yes.\n';
     expect(await resolveAll()).toEqual([2, sentence]);
     const [code, output] = await resolveAll('--json');
-    expect([code, JSON.parse(output)]).toMatchObject([2, { dryRun: true, count: 2, more: false }]);
+    expect([code, JSON.parse(output)]).toMatchObject([2, { dryRun: true, count: 2 }]);
     expect((await resolveAll('--kind', 'provider'))[1]).toBe('No matching people accept create.\n');
   });
 
@@ -466,6 +466,15 @@ describe('resolve-all', () => {
     expect(world.usersOf('lost-2')).toHaveLength(1);
     const [code, output] = await resolveAll('--yes', '--json');
     expect([code, JSON.parse(output)]).toMatchObject([0, { dryRun: true, count: 0 }]);
+  });
+
+  it('has a counterpart that retries: people retry', async () => {
+    const retry = (...more: string[]) => run('people', 'retry', '--code', 'ignored', ...more);
+    expect(await retry('--kind', 'provider')).toEqual([0, 'No matching people accept retry.\n']);
+    expect(await retry()).toEqual([2, '1 person with ignored would be retried. To do it, add --yes.\n']);
+    expect(await retry('--yes')).toEqual([0, '1 person with ignored retried.\n']);
+    await are('create-unknown', ['clients/lost-1']);
+    expect(await run('people', 'retry')).toEqual([1, expect.stringContaining('--code')]);
   });
 });
 

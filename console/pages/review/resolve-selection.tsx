@@ -9,23 +9,32 @@ import { number } from '../../parts/values.js';
 import type { Kind } from '../people/person.js';
 
 type Person = Schemas['PersonResponse'];
-type Request = Schemas['ResolveSelectionRequest'];
-type Selection = Omit<Request, 'dryRun' | 'plan'>;
+type Code = Schemas['ResolveSelectionRequest']['code'];
+type Action = Schemas['ResolveSelectionRequest']['action'] | 'retry';
 
-/** The actions for many people, because a link names one user, and a deletion is confirmed one by one. */
-const ACTIONS: readonly Request['action'][] = ['create', 'retry', 'ignore'];
+interface Selection {
+  kind: Kind;
+  code: Code;
+  action: Action;
+  externalIds?: string[];
+}
 
-type Code = Request['code'];
+/** What was counted or changed. A retry has no plan. */
+type Counted = Schemas['RetryResponse'] & Partial<Schemas['ResolveSelectionResponse']>;
+
+/** The actions for all people with a reason, and for chosen ones: a link names one user, and a deletion is confirmed one by one. */
+const OF_ALL: readonly Action[] = ['create', 'retry', 'ignore'];
+const OF_CHOSEN: readonly Action[] = ['create', 'ignore'];
 
 /** The recommended action of a code; otherwise one that creates nothing. */
-const usualFor = (code: Code): Request['action'] =>
-  ACTIONS.find((action) => action === wordOf('personCode', code)?.action) ?? 'retry';
+const usualFor = (code: Code, actions: readonly Action[]): Action =>
+  actions.find((action) => action === wordOf('personCode', code)?.action) ?? 'ignore';
 
 /** The codes that an action may resolve. */
 const unsettledCodes = (): Code[] =>
   labelsOf('personCode').flatMap(([code]) => (wordOf('personCode', code)?.action ? (code as Code) : []));
 
-/** Resolves the chosen people, or all with one code. They are counted first, then exactly these are resolved. */
+/** Resolves the chosen people, or resolves or retries all with one code. They are counted first. */
 export function ResolveSelection(props: { kind: Kind; chosen: readonly Person[]; onDone: () => void }) {
   const { kind, chosen, onDone } = props;
   const [isOpen, setOpen] = useState(false);
@@ -36,32 +45,39 @@ export function ResolveSelection(props: { kind: Kind; chosen: readonly Person[];
   return (
     <>
       <button type="button" onClick={() => setOpen(true)}>
-        {chosen.length === 0 ? 'Resolve by reason' : `Resolve ${number(chosen.length)} chosen`}
+        {chosen.length === 0 ? 'Retry or resolve by reason' : `Resolve ${number(chosen.length)} chosen`}
       </button>
       {isOpen && <ResolveDialog kind={kind} chosen={chosen} onClose={close} />}
     </>
   );
 }
 
-const resolve = (request: Request) => body(api.POST('/v1/people/resolve', { body: request }));
+/** Counts a selection, or changes what was counted. */
+function change({ action, ...selected }: Selection, counted?: Counted): Promise<Counted> {
+  const dryRun = !counted;
+  if (action !== 'retry')
+    return body(api.POST('/v1/people/resolve', { body: { ...selected, action, dryRun, plan: counted?.plan } }));
+  const { kind, code } = selected;
+  return body(api.POST('/v1/people/retry', { params: { query: { kind, code, dryRun, count: counted?.count } } }));
+}
 
 function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: (isDone: boolean) => void }) {
   // The list behind the dialog is read again after the action, and may be without the chosen people then.
   const [{ kind, chosen }] = useState(props);
-  const count = useMutation({ mutationFn: (selection: Selection) => resolve({ ...selection, dryRun: true }) });
-  const run = useAction(resolve);
+  const count = useMutation({ mutationFn: (selection: Selection) => change(selection) });
+  const run = useAction((selection: Selection) => change(selection, count.data));
   const planned = count.data;
-  const begin = () =>
-    planned && count.variables && run.mutate({ ...count.variables, dryRun: false, plan: planned.plan });
   const error = count.error ?? run.error;
+  const actions = chosen.length === 0 ? OF_ALL : OF_CHOSEN;
   const codes = unsettledCodes();
   const own = codes.filter((one) => chosen.some(({ sync }) => sync.error?.code === one));
   const offered = own.length > 0 ? own : codes;
   const [code, setCode] = useState<Code>(offered[0] ?? 'email-taken');
+  const [action, setAction] = useState<Action>(usualFor(code, actions));
   const recommended = wordOf('personCode', code);
   return (
     <Dialog
-      title={chosen.length === 0 ? `Resolve ${kind}s` : `Resolve ${number(chosen.length)} chosen ${kind}s`}
+      title={chosen.length === 0 ? `Retry or resolve ${kind}s` : `Resolve ${number(chosen.length)} chosen ${kind}s`}
       close={run.data ? 'Close' : 'Cancel'}
       buttons={
         !run.data && (
@@ -70,8 +86,13 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
               {planned ? 'Count again' : 'Count people'}
             </button>
             {planned && planned.count > 0 && (
-              <button type="button" className="primary" disabled={run.isPending} onClick={begin}>
-                Resolve {number(planned.count)}
+              <button
+                type="button"
+                className="primary"
+                disabled={run.isPending}
+                onClick={() => count.variables && run.mutate(count.variables)}
+              >
+                {`${labelOf('resolveAction', action)} all ${number(planned.count)}`}
               </button>
             )}
           </>
@@ -82,10 +103,8 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
         count.reset();
         run.reset();
       }}
-      onSubmit={(given) => {
+      onSubmit={() => {
         run.reset();
-        const action = ACTIONS.find((one) => one === given.get('action'));
-        if (!action) return;
         const ids = chosen.map(({ externalId }) => externalId);
         count.mutate({ kind, code, action, ...(ids.length > 0 && { externalIds: ids }) });
       }}
@@ -93,38 +112,49 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
       <div className="fields">
         <Select
           label="Reason"
-          name="code"
           options={offered}
           of="personCode"
           value={code}
-          onChange={(next) => next && setCode(next)}
+          onChange={(next = code) => {
+            setCode(next);
+            setAction(usualFor(next, actions));
+          }}
         />
-        <Select key={code} label="Action" name="action" options={ACTIONS} of="resolveAction" value={usualFor(code)} />
+        <Select
+          label="Action"
+          options={actions}
+          of="resolveAction"
+          value={action}
+          onChange={(next = action) => setAction(next)}
+        />
       </div>
       {recommended?.action && (
         <p>
           <strong>Recommended: {labelOf('resolveAction', recommended.action)}.</strong> {recommended.why}
         </p>
       )}
-      <p className="help">
-        Create looks up the email, and creates a user if there is none. Without an email, it creates a user immediately,
-        so check first that the platform has none. To link many people, import a file with the column platformUserId.
-      </p>
+      <p>{wordOf('resolveAction', action)?.hint}</p>
+      <p className="help">To link many people, import a file with the column platformUserId.</p>
       <div role="status">
-        {run.data && <p>{doneOf(run.data)}</p>}
-        {planned && !run.data && <p>{sentenceOf(planned)}</p>}
+        {run.data && <p>{doneOf(run.data.count, action)}</p>}
+        {planned && !run.data && <p>{sentenceOf(planned.count, action)}</p>}
       </div>
       {error && <ErrorNote error={error} />}
     </Dialog>
   );
 }
 
-function sentenceOf({ count, more }: Schemas['ResolveSelectionResponse']): string {
-  if (count === 0) return 'Nobody with this reason can be resolved by this action. Choose another action.';
-  const selected = `${number(count)} ${count === 1 ? 'person is' : 'people are'} selected${more ? ', and there are more' : ''}.`;
-  return `${selected} If any of them changes before you resolve them, nobody is resolved.`;
+const peopleOf = (count: number): string => `${number(count)} ${count === 1 ? 'person is' : 'people are'}`;
+
+function sentenceOf(count: number, action: Action): string {
+  if (count === 0) return 'This action leads nobody with this reason on. Choose another action.';
+  const selected = `${peopleOf(count)} selected.`;
+  return action === 'retry'
+    ? `${selected} If there are more before you retry them, nobody is retried.`
+    : `${selected} If any of them changes before you resolve them, nobody is resolved.`;
 }
 
-function doneOf({ count, more }: Schemas['ResolveSelectionResponse']): string {
-  return `${number(count)} ${count === 1 ? 'person is' : 'people are'} resolved.${more ? ' There are more: count again.' : ''}`;
-}
+const doneOf = (count: number, action: Action): string =>
+  action === 'retry'
+    ? `${peopleOf(count)} retried. Those that fail again come back to this list.`
+    : `${peopleOf(count)} resolved.`;

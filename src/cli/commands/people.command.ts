@@ -1,12 +1,12 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import type { Page } from '../../http/request/page.js';
-import type { ResolveSelectionResponse } from '../../people/api/people.dto.js';
+import type { ResolveSelectionResponse, RetryResponse } from '../../people/api/people.dto.js';
 import type { PersonResponse } from '../../people/api/person-view.js';
 import { PERSON_STATES, type PersonKind } from '../../people/rules/person.js';
-import { UNSETTLED_CODES } from '../../people/rules/person-codes.js';
-import { BULK_ACTIONS, RESOLVE_ACTIONS } from '../../people/rules/resolve-rule.js';
-import { inSentence, labelOf } from '../../words/words.js';
-import type { Api } from '../api/api.js';
+import { UNSETTLED_CODES, UNSETTLED_STATES } from '../../people/rules/person-codes.js';
+import { BULK_ACTIONS, type BulkAction, RESOLVE_ACTIONS, type ResolveAction } from '../../people/rules/resolve-rule.js';
+import { inSentence, labelOf, WORDS } from '../../words/words.js';
+import { type Api, withQuery } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { isConfirmed } from '../output/confirm.js';
 import { examples } from '../output/help.js';
@@ -26,26 +26,39 @@ interface ResolveOptions {
 }
 
 interface SelectionOptions {
+  code: string;
   kind?: PersonKind;
+  state?: string;
   yes?: boolean;
   json?: boolean;
 }
 
 const kindArgument = () => new Argument('<kind>', 'kind of person').choices(KINDS);
 
-/** `notebridge people` and `resolve`. */
+const REASON = 'the reason, as notebridge people shows it';
+const onlyKind = () => new Option('--kind <kind>', 'only people of this kind').choices(KINDS);
+
+/** A command that counts people, asks, and changes them. */
+const countingFirst = (command: Command): Command =>
+  command
+    .addOption(onlyKind())
+    .option('--yes', 'do not ask for confirmation; without a terminal and --yes, only count')
+    .option('--json', "print the service's answer, without asking for confirmation");
+
+/** `notebridge people …`, `resolve` and `resolve-all`. */
 export function addPeopleCommands(program: Command, api: Api): void {
-  const people = program
-    .command('people')
+  const people = program.command('people').description('list providers and clients, or retry them');
+  const list = people
+    .command('list', { isDefault: true })
     .description('list providers and clients with their sync state; names only with --json')
     .addHelpText(
       'after',
       examples('people --state needs-review', 'people --external-id C-1', 'people --csv --output people.csv'),
     );
-  listing<PersonResponse>(people, api, {
+  listing<PersonResponse>(list, api, {
     from: (query) => peopleOf(api, query),
     options: [
-      new Option('--kind <kind>', 'only people of this kind').choices(KINDS),
+      onlyKind(),
       new Option('--state <state>', 'only people in this state').choices(PERSON_STATES),
       new Option('--email <email>', 'find by email').conflicts('externalId'),
       new Option('--external-id <id>', "find by the EHR's id"),
@@ -64,6 +77,13 @@ export function addPeopleCommands(program: Command, api: Api): void {
     none: 'No matching people.',
     instead: ({ csv, output }) => (csv === undefined ? undefined : savePeople(api, output)),
   });
+
+  countingFirst(people.command('retry'))
+    .description('count all people that need a review or have failed for one reason, ask, and retry them')
+    .addOption(new Option('--code <code>', REASON).choices(UNSETTLED_CODES).makeOptionMandatory())
+    .addOption(new Option('--state <state>', 'only people in this state').choices(UNSETTLED_STATES))
+    .addHelpText('after', examples('people retry --code rejected', 'people retry --code rejected --kind client --yes'))
+    .action((options: SelectionOptions) => retryAll(api, options));
 
   const action = new Argument('<action>', 'what to do; notebridge trace shows which actions apply, with their effects');
   program
@@ -87,44 +107,47 @@ export function addPeopleCommands(program: Command, api: Api): void {
       printAnswer(await api.post<PersonResponse>(path, { action, platformUserId: user }, { wait }), json, personLines);
     });
 
-  program
-    .command('resolve-all')
+  countingFirst(program.command('resolve-all'))
     .description('count all people that need a review or have failed for one reason, ask, and resolve them')
-    .addArgument(new Argument('<code>', 'the reason, as notebridge people shows it').choices(UNSETTLED_CODES))
+    .addArgument(new Argument('<code>', REASON).choices(UNSETTLED_CODES))
     .addArgument(new Argument('<action>', 'what to do with each').choices(BULK_ACTIONS))
-    .addOption(new Option('--kind <kind>', 'only people of this kind').choices(KINDS))
-    .option('--yes', 'do not ask for confirmation; without a terminal and --yes, only count')
-    .option('--json', "print the service's answer, without asking for confirmation")
-    .addHelpText(
-      'after',
-      examples('resolve-all create-unknown create', 'resolve-all rejected retry --kind client --yes'),
-    )
-    .action((code: string, action: string, options: SelectionOptions) => resolveAll(api, { code, action }, options));
+    .addHelpText('after', examples('resolve-all create-unknown create', 'resolve-all email-taken ignore --yes'))
+    .action((code: string, action: BulkAction, options: SelectionOptions) =>
+      resolveAll(api, action, { ...options, code }),
+    );
+}
+
+/** Counts the people first, then retries these. */
+async function retryAll(api: Api, { code, kind, state, ...asked }: SelectionOptions): Promise<void> {
+  const retry = (more: Record<string, string>) =>
+    api.post<RetryResponse>(withQuery('/v1/people/retry', { code, kind, state, ...more }));
+  const run = ({ count }: RetryResponse) => retry({ count: String(count) });
+  await confirmed('retry', { ...asked, code }, { planned: await retry({ dryRun: 'true' }), run });
 }
 
 /** Counts the people first, then resolves exactly these, or none if they have changed since. */
-async function resolveAll(
-  api: Api,
-  { code, action }: { code: string; action: string },
-  { kind, yes, json }: SelectionOptions,
-): Promise<void> {
+async function resolveAll(api: Api, action: BulkAction, { code, kind, ...asked }: SelectionOptions): Promise<void> {
   const resolve = (more: object) =>
     api.post<ResolveSelectionResponse>('/v1/people/resolve', { code, action, kind, ...more });
-  const planned = await resolve({ dryRun: true });
-  const { count, plan } = planned;
-  if (count === 0) return printAnswer(planned, json, () => `No matching people accept ${action}.`);
-  const what = `${counted(count, 'person', 'people')} with ${code}`;
-  if (!yes && (json || !(await isConfirmed(`Resolve ${what} with ${action}?`)))) {
+  const run = ({ plan }: ResolveSelectionResponse) => resolve({ plan });
+  await confirmed(action, { ...asked, code }, { planned: await resolve({ dryRun: true }), run });
+}
+
+/** Says how many people an action changes and how, asks, and runs it. */
+async function confirmed<T extends { count: number }>(
+  action: ResolveAction,
+  { code, yes, json }: SelectionOptions,
+  { planned, run }: { planned: T; run: (planned: T) => Promise<T> },
+): Promise<void> {
+  if (planned.count === 0) return printAnswer(planned, json, () => `No matching people accept ${action}.`);
+  const what = ({ count }: T) => `${counted(count, 'person', 'people')} with ${code}`;
+  const { label, hint } = WORDS.resolveAction[action];
+  const done = action === 'retry' ? 'retried' : `resolved with ${action}`;
+  if (!yes && (json || !(await isConfirmed(`${hint}\n${label} ${what(planned)}?`)))) {
     process.exitCode = 2;
-    return printAnswer(planned, json, () => `${what} would be resolved with ${action}. To resolve, add --yes.`);
+    return printAnswer(planned, json, () => `${what(planned)} would be ${done}. To do it, add --yes.`);
   }
-  const done = await resolve({ plan });
-  if (done.more) process.exitCode = 2;
-  printAnswer(
-    done,
-    json,
-    () => `${what} resolved with ${action}.${done.more ? ' There are more: run this again.' : ''}`,
-  );
+  printAnswer(await run(planned), json, (changed) => `${what(changed)} ${done}.`);
 }
 
 /** Reads how long a command waits. @throws {InvalidArgumentError} unless it is a whole number of seconds up to 60 */

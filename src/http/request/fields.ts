@@ -76,6 +76,10 @@ export const OptionalListOf = (values: readonly string[]): PropertyDecorator =>
     ListOf(values.join(', '), (value) => values.includes(value as string), 0),
   );
 
+/** Reads `true` and `false` of a query, for `Transform`. */
+export const toBoolean = ({ value }: { value: unknown }): unknown =>
+  ({ true: true, '1': true, '': true, false: false, '0': false })[String(value)] ?? value;
+
 /** An object that is validated as an instance of a class. */
 export const Nested = (type: () => Class): PropertyDecorator =>
   applyDecorators(IsObject(), ValidateNested(), Type(type));

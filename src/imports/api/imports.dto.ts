@@ -14,7 +14,15 @@ import {
   ValidateNested,
 } from 'class-validator';
 import { VisibleTo } from '../../access/guard/visible-to.js';
-import { fieldRule, ListOf, OneOf, OptionalListOf, OptionalOneOf, OptionalText } from '../../http/request/fields.js';
+import {
+  fieldRule,
+  ListOf,
+  OneOf,
+  OptionalListOf,
+  OptionalOneOf,
+  OptionalText,
+  toBoolean,
+} from '../../http/request/fields.js';
 import { PageQuery, PageResponse } from '../../http/request/page.js';
 import {
   type ImportKind,
@@ -31,9 +39,6 @@ const ID_SYSTEMS_MAX = 20;
 
 /** Maximum rows of one correction. */
 const CORRECTIONS_MAX = 1_000;
-
-const toBoolean = ({ value }: { value: unknown }) =>
-  ({ true: true, '1': true, '': true, false: false, '0': false })[String(value)] ?? value;
 
 /** A field, or a field of one kind of people. */
 const isColumnField = (name: string) =>

@@ -16,6 +16,8 @@ import {
   NamesRequest,
   ResolveSelectionRequest,
   ResolveSelectionResponse,
+  RetryQuery,
+  RetryResponse,
   SELECTION_BODY_LIMIT,
   SearchRequest,
   TraceRequest,
@@ -93,7 +95,8 @@ export class PeopleController {
    * Resolve a selection of people manually
    *
    * @remarks Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
-   *   that do not accept the action. To link people, import a CSV file with the column `platformUserId`.
+   *   that do not accept the action, and those that change while it runs. To link people, import a CSV file with the
+   *   column `platformUserId`.
    */
   @Post('resolve')
   @RouteOptions({ bodyLimit: SELECTION_BODY_LIMIT })
@@ -101,6 +104,19 @@ export class PeopleController {
   @Scopes('people:write')
   resolve(@Body() dto: ResolveSelectionRequest): Promise<ResolveSelectionResponse> {
     return this.selection.resolve(dto);
+  }
+
+  /**
+   * Retry all people that need a review or have failed for one reason
+   *
+   * @remarks Count with `dryRun` first, then send the count. Their last calls are made again with the current data, after
+   *   those of people who are due already. The count is 0 for reasons that only the EHR or a resolve action can end.
+   */
+  @Post('retry')
+  @HttpCode(200)
+  @Scopes('people:write')
+  retry(@Query() query: RetryQuery): Promise<RetryResponse> {
+    return this.selection.retry(query);
   }
 
   /**

@@ -15,12 +15,12 @@ import {
   ValidateIf,
   ValidateNested,
 } from 'class-validator';
-import { fieldRule, OneOf, OptionalOneOf, OptionalText } from '../../http/request/fields.js';
+import { fieldRule, OneOf, OptionalOneOf, OptionalText, toBoolean } from '../../http/request/fields.js';
 import { PageQuery } from '../../http/request/page.js';
 import { IsLinkTarget } from '../../platform/contract/is-platform-id.js';
 import type { ProfileField } from '../../words/field-words.js';
 import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../rules/person.js';
-import { type Fault, type Review, UNSETTLED_CODES } from '../rules/person-codes.js';
+import { type Fault, type Review, UNSETTLED_CODES, UNSETTLED_STATES } from '../rules/person-codes.js';
 import { EXTERNAL_ID_MAX, isExternalId, PROFILE_RULES, PROVIDERS_MAX } from '../rules/person-field-rules.js';
 import { BULK_ACTIONS, type BulkAction, RESOLVE_ACTIONS, type ResolveAction } from '../rules/resolve-rule.js';
 
@@ -168,7 +168,7 @@ export class MergeRequest {
 
 /** `POST /v1/{providers|clients}/{externalId}/resolve` */
 export class ResolveRequest {
-  /** `delete` is only for code delete-linked */
+  /** `delete` is only for code delete-linked, `deleted` only for delete-unconfirmed */
   @OneOf(RESOLVE_ACTIONS)
   action!: ResolveAction;
 
@@ -177,8 +177,8 @@ export class ResolveRequest {
   platformUserId?: string;
 }
 
-/** Maximum people to resolve in one request, because it is one transaction. */
-export const SELECTION_MAX = 1_000;
+/** Maximum people that one request names. */
+const SELECTION_MAX = 1_000;
 
 /** Maximum bytes of a selection: the most people, with the longest ids, every character escaped. */
 export const SELECTION_BODY_LIMIT = SELECTION_MAX * (6 * EXTERNAL_ID_MAX + 3) + 1_024;
@@ -233,6 +233,36 @@ export class ResolveSelectionResponse {
   count!: number;
   /** Send it back to resolve exactly these */
   plan!: ResolvePlanRequest;
-  /** True if more people match than one request resolves: repeat it */
-  more!: boolean;
+}
+
+/** The query of `POST /v1/people/retry` */
+export class RetryQuery {
+  /** Selects the people that need a review or have failed for this reason */
+  @OneOf(UNSETTLED_CODES)
+  code!: Review | Fault;
+
+  @OptionalOneOf(UNSETTLED_STATES)
+  state?: (typeof UNSETTLED_STATES)[number];
+
+  @OptionalOneOf(PERSON_KINDS)
+  kind?: PersonKind;
+
+  /** True to count only. Defaults to false */
+  @ApiPropertyOptional()
+  @Transform(toBoolean)
+  @IsBoolean({ message: 'must be true or false' })
+  dryRun: boolean = false;
+
+  /** Required unless dryRun: the count of the dry run. If there are more people now, none is retried */
+  @ValidateIf((query: RetryQuery) => !query.dryRun)
+  @Type(() => Number)
+  @IsInt({ message: 'must be the count of a dry run of the same selection' })
+  @Min(0)
+  count?: number;
+}
+
+export class RetryResponse {
+  dryRun!: boolean;
+  /** Retried people; with dryRun, those that would be */
+  count!: number;
 }

@@ -14,7 +14,7 @@ import { type Person, type PersonKind, RESET_ON_WRITE } from '../rules/person.js
 import { LEGAL_HOLD } from '../rules/person-codes.js';
 import type { Profile } from '../rules/person-field-rules.js';
 import { type PersonKey, ProfileSeal } from '../rules/profile.js';
-import { applyLink, applyResolve, checkResolve, type ResolveAction } from '../rules/resolve-rule.js';
+import { applyLink, applyResolve, checkResolve, keepsFormerUser, type ResolveAction } from '../rules/resolve-rule.js';
 import { DeletedIds } from '../store/deleted-ids.repository.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
@@ -145,12 +145,13 @@ export class PeopleService {
   async resolve(key: PersonKey, action: ResolveAction, platformUserId?: string): Promise<PersonResponse> {
     return this.change(async (tx) => {
       const row = await this.mustLock(tx, key);
-      checkResolve(action, row.state, row.person);
+      checkResolve(action, row.state, row.person, row.context);
       const fields = { ...STATED_BY_EHR, wantedAt: row.context.now, wantedVersion: row.person.version + 1 };
       const isMissing = row.person.review === 'platform-user-missing' && row.platformUserId !== platformUserId;
-      if (action === 'create' || (action === 'link' && isMissing)) await this.users.saveLost(tx, row);
+      if (keepsFormerUser(action, row.person) || (action === 'link' && isMissing))
+        await this.users.saveLost(tx, row);
       if (action !== 'link')
-        return { row, person: restated(applyResolve(row.person, action, row.context.now), row.context.now), fields };
+        return { row, person: restated(applyResolve(row.person, action, row.context), row.context.now), fields };
       if (!platformUserId) {
         const detail = 'platformUserId is missing. To link, name the platform user in it.';
         throw new Problem('platform-user-id-needed', detail, { pointer: '/platformUserId' });

@@ -34,7 +34,7 @@ export function traceOf(row: PersonRow, calls: readonly TracedCallResponse[], pa
       emailClaim: hasEmail ? context.claim : null,
     },
     nextStep: unlessPaused(explain(nextStep(person, context), person), pauses, context.now),
-    choices: resolveChoices(state, person),
+    choices: resolveChoices(state, person, context),
     history: calls.map(({ at, operation, status, outcome, durationMs }) => ({
       ...{ at, operation, status, outcome, durationMs },
     })),

@@ -82,7 +82,7 @@ export class MirrorPeople {
     const resolved =
       action === 'link'
         ? this.rules.applyLink(row.person, user?.id ?? '', 'resolved')
-        : this.rules.applyResolve(row.person, action, this.moment());
+        : this.rules.applyResolve(row.person, action, { now: this.moment() });
     const version = row.person.version + 1;
     this.store(id, { ...resolved, version, wantedAt: this.moment(), dueAt: null });
   }

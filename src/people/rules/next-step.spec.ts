@@ -116,9 +116,9 @@ describe('a create without an answer', () => {
     const restored = client({ unsettled: mark });
     expect(nextStep(restored, context(named('u1')))).toEqual(rest('needs-review', 'restored-unknown'));
     expect(nextStep({ ...restored, wanted: false }, context())).toEqual(rest('needs-review', 'delete-unknown'));
-    const retried = applyResolve(restored, 'retry', NOW);
+    const retried = applyResolve(restored, 'retry', { now: NOW });
     expect(nextStep(retried, context(named('u1')))).toEqual(rest('needs-review', 'restored-unknown'));
-    const resolved = applyResolve(restored, 'create', NOW);
+    const resolved = applyResolve(restored, 'create', { now: NOW });
     expect(nextStep(resolved, context(named('u1')))).toMatchObject({ operation: 'createClient' });
   });
 

@@ -8,6 +8,9 @@ export type Fault = keyof typeof FAULTS;
 /** The codes that last until an operator decides or the EHR writes. */
 export const UNSETTLED_CODES = codesOf({ ...REVIEWS, ...FAULTS });
 
+/** The states of these codes. */
+export const UNSETTLED_STATES = ['needs-review', 'failed'] as const;
+
 /** The code of a deletion that a legal hold defers. */
 export const LEGAL_HOLD = 'legal-hold' satisfies keyof typeof PERSON_CODES;
 

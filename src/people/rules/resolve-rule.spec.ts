@@ -1,15 +1,18 @@
 import { newcomer } from './newcomer.spec-support.js';
-import type { Person, PersonState } from './person.js';
-import { applyLink, applyResolve, checkResolve, type ResolveAction, resolveChoices } from './resolve-rule.js';
+import { nextStep } from './next-step.js';
+import type { DecisionContext, Person, PersonState } from './person.js';
+import { applyLink, applyResolve, checkResolve, keepsFormerUser, type ResolveAction, resolveChoices } from './resolve-rule.js';
 
 const unmapped = newcomer('client');
 const mapped = { ...unmapped, platformUserId: 'u-1' };
-const now = new Date('2026-11-21T05:00:00Z');
+const known: DecisionContext = {
+  ...{ now: new Date('2026-11-21T05:00:00Z'), held: false, claim: 'held', providers: [], stillListed: false },
+};
 
 /** The type of the problem, or null. */
-function resolveProblem(action: ResolveAction, state: PersonState, person: Person): string | null {
+function resolveProblem(action: ResolveAction, state: PersonState, person: Person, context = known): string | null {
   try {
-    checkResolve(action, state, person);
+    checkResolve(action, state, person, context);
     return null;
   } catch (problem) {
     return (problem as { type: string }).type;
@@ -19,7 +22,7 @@ function resolveProblem(action: ResolveAction, state: PersonState, person: Perso
 const ACTIONS: ResolveAction[] = ['link', 'create', 'retry', 'ignore'];
 
 test('a refused action is answered with the accepted ones', () => {
-  expect(() => checkResolve('create', 'failed', mapped)).toThrow(
+  expect(() => checkResolve('create', 'failed', { ...mapped, fault: 'rejected' }, known)).toThrow(
     expect.objectContaining({ more: { extensions: { state: 'failed', choices: ['link', 'retry', 'ignore'] } } }),
   );
 });
@@ -38,10 +41,24 @@ test.each<PersonState>(['needs-review', 'failed'])(
   },
 );
 
-test('a deletion that was not confirmed accepts create, which counts the person as deleted', () => {
+test('deleted is accepted only for a deletion that was not confirmed, and counts the person as deleted', () => {
   const doubted: Person = { ...mapped, wanted: false, review: 'delete-unconfirmed' };
-  expect(resolveProblem('create', 'needs-review', doubted)).toBeNull();
-  expect(applyResolve(doubted, 'create', now)).toMatchObject({ platformUserId: null, review: null, unsettled: null });
+  expect(resolveProblem('deleted', 'needs-review', doubted)).toBeNull();
+  expect(applyResolve(doubted, 'deleted', known)).toMatchObject({
+    platformUserId: null,
+    review: null,
+    unsettled: null,
+  });
+  for (const other of [mapped, { ...doubted, wanted: true }, { ...doubted, review: null }])
+    expect(resolveProblem('deleted', 'needs-review', other)).toBe('nothing-to-resolve');
+  expect(resolveProblem('deleted', 'deleting', doubted)).toBe('nothing-to-resolve'); // under a legal hold
+});
+
+test('create is only for a person that the EHR wants', () => {
+  for (const review of [null, 'delete-unconfirmed'] as const) {
+    const leaving: Person = { ...unmapped, wanted: false, review };
+    expect(resolveProblem('create', 'needs-review', leaving)).toBe('nothing-to-resolve');
+  }
 });
 
 test('delete is accepted only for a deleted person whose user is doubtful', () => {
@@ -60,35 +77,50 @@ test('a synced person is never created again, linked elsewhere or ignored', () =
 });
 
 describe('the choices of a person', () => {
-  const actions = (state: PersonState, person: Person) => resolveChoices(state, person).map(({ action }) => action);
+  const choices = (state: PersonState, person: Person, context = known) => resolveChoices(state, person, context);
+  const actions = (...given: Parameters<typeof choices>) => choices(...given).map(({ action }) => action);
+  const failed: Person = { ...mapped, fault: 'rejected' };
 
   test('are the accepted actions, and none if there is nothing to resolve', () => {
-    expect(actions('needs-review', unmapped)).toEqual(ACTIONS);
-    expect(actions('failed', mapped)).toEqual(['link', 'retry', 'ignore']);
+    expect(actions('failed', { ...unmapped, fault: 'rejected' })).toEqual(ACTIONS);
+    expect(actions('failed', failed)).toEqual(['link', 'retry', 'ignore']);
     expect(actions('synced', mapped)).toEqual([]);
   });
 
-  test('each have their own description, for desired and for deleted people', () => {
-    for (const wanted of [true, false]) {
-      const linked: Person = { ...mapped, origin: 'linked', wanted };
-      const texts = resolveChoices('needs-review', linked).map(({ does }) => does);
-      expect(texts.every((text) => text.endsWith('.'))).toBe(true);
-      expect(new Set(texts).size).toBe(texts.length);
-    }
+  test('leave out those after which the person would stop again for the same reason', () => {
+    const shared: Person = { ...unmapped, email: 'a1' };
+    expect(actions('needs-review', shared, { ...known, claim: 'taken' })).toEqual(['link', 'ignore']);
+    expect(actions('failed', { ...failed, fault: 'ignored' })).toEqual(['link', 'retry']);
+    expect(actions('needs-review', { ...mapped, origin: 'linked', wanted: false })).toEqual([
+      ...['link', 'ignore', 'delete'],
+    ]);
   });
 
-  test('describe whether ignoring a deleted person deletes its user', () => {
-    const ignoring = (person: Person) => ({
-      says: resolveChoices('needs-review', person)
-        .find(({ action }) => action === 'ignore')
-        ?.does.startsWith('Deletes'),
-      does: applyResolve(person, 'ignore', now).platformUserId !== null,
-    });
-    const gone = { ...mapped, wanted: false };
-    expect(ignoring(gone)).toEqual({ says: true, does: true });
-    expect(ignoring({ ...gone, origin: 'linked' })).toEqual({ says: false, does: false });
-    expect(ignoring({ ...unmapped, wanted: false })).toEqual({ says: false, does: false });
+  test('each say in their own words what they do, also to a person to delete', () => {
+    const texts = [
+      choices('failed', { ...unmapped, fault: 'rejected' }),
+      choices('needs-review', { ...mapped, origin: 'linked', wanted: false }),
+      choices('needs-review', { ...mapped, review: 'delete-unconfirmed', wanted: false }),
+    ].map((offered) => offered.map(({ does }) => does));
+    for (const does of texts) {
+      expect(does.every((text) => text.endsWith('.'))).toBe(true);
+      expect(new Set(does).size).toBe(does.length);
+    }
   });
+});
+
+test('ignore counts a person to delete as deleted, and leaves its account', () => {
+  for (const origin of ['created', 'linked'] as const) {
+    const ignored = applyResolve({ ...mapped, origin, wanted: false, fault: 'rejected' }, 'ignore', known);
+    expect(nextStep(ignored, known)).toEqual({ do: 'rest', state: 'deleted', code: null });
+  }
+});
+
+test('the sessions of a person that lost its user still lead to it, unless the user may be someone else’s', () => {
+  const leaving: Person = { ...mapped, origin: 'created', wanted: false };
+  const keeps = (action: ResolveAction, person: Person) => keepsFormerUser(action, person);
+  expect([keeps('create', mapped), keeps('deleted', leaving), keeps('ignore', leaving)]).toEqual([true, true, true]);
+  expect([keeps('ignore', mapped), keeps('ignore', { ...leaving, origin: 'linked' })]).toEqual([false, false]);
 });
 
 test('a retry is accepted in any state', () => {

@@ -1,14 +1,16 @@
 import { Problem } from '../../http/problem/problem.js';
+import { DELETION_EFFECTS } from '../../words/person-words.js';
 import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
-import { isFoundOnlyByEmail } from './next-step.js';
-import { NO_USER, type Origin, type Person, type PersonState, RESET_ON_WRITE } from './person.js';
+import { isFoundOnlyByEmail, nextStep } from './next-step.js';
+import { type DecisionContext, NO_USER, type Origin, type Person, type PersonState, RESET_ON_WRITE } from './person.js';
+import { type Fault, type Review, UNSETTLED_STATES } from './person-codes.js';
 
 /** The actions with which an operator may resolve a person. */
 export const RESOLVE_ACTIONS = codesOf(WORDS.resolveAction);
 export type ResolveAction = CodeOf<'resolveAction'>;
 
 /** The actions that one request may apply to many people: a link names one user, and a deletion is confirmed one by one. */
-export const BULK_ACTIONS = ['create', 'retry', 'ignore'] as const satisfies readonly ResolveAction[];
+export const BULK_ACTIONS = ['create', 'ignore'] as const satisfies readonly ResolveAction[];
 export type BulkAction = (typeof BULK_ACTIONS)[number];
 
 /** Reasons why an action is rejected. */
@@ -16,7 +18,8 @@ const REFUSALS = {
   'call-under-way': 'A call for this person is not settled. Wait until the person needs a review or has failed.',
   'has-platform-user':
     'This person has a platform user, and create would make a second one. Resolve with retry, or with link to another user.',
-  'nothing-to-resolve': 'This action is only for a person that needs a review or has failed. See its state.',
+  'nothing-to-resolve':
+    'This action is not for a person in this state. Resolve with one of the choices, if there are any.',
 };
 
 /**
@@ -26,10 +29,15 @@ const REFUSALS = {
  *
  * @throws {Problem} 409 with the accepted `choices`
  */
-export function checkResolve(action: ResolveAction, state: PersonState, person: Person): void {
+export function checkResolve(
+  action: ResolveAction,
+  state: PersonState,
+  person: Person,
+  context: DecisionContext,
+): void {
   const refusal = refusalOf(action, state, person);
   if (!refusal) return;
-  const choices = resolveChoices(state, person).map((choice) => choice.action);
+  const choices = resolveChoices(state, person, context).map((choice) => choice.action);
   throw new Problem(refusal, REFUSALS[refusal], { extensions: { state, choices } });
 }
 
@@ -37,15 +45,24 @@ export function checkResolve(action: ResolveAction, state: PersonState, person: 
 const isDeletionInReview = (person: Person): boolean => !person.wanted && isFoundOnlyByEmail(person);
 
 /** Why an action cannot resolve a person; null if it can. Pure. */
-export function refusalOf(action: ResolveAction, state: PersonState, person: Person): keyof typeof REFUSALS | null {
+export function refusalOf(
+  action: ResolveAction,
+  state: PersonState,
+  person: Person,
+): keyof typeof REFUSALS | null {
   // The answer must not meet a person that the operator has decided about.
   if (person.call && action !== 'retry') return 'call-under-way';
   if (action === 'delete') return isDeletionInReview(person) ? null : 'nothing-to-resolve';
+  const isOpen = UNSETTLED_STATES.some((unsettled) => unsettled === state);
+  if (action === 'deleted') {
+    return isOpen && !person.wanted && person.review === 'delete-unconfirmed' ? null : 'nothing-to-resolve';
+  }
+  if (action === 'create' && !person.wanted) return 'nothing-to-resolve';
   const isLost = person.review === 'platform-user-missing' || person.review === 'delete-unconfirmed';
   if (action === 'create' && person.platformUserId !== null && !isLost) {
-    return state === 'needs-review' || state === 'failed' ? 'has-platform-user' : 'nothing-to-resolve';
+    return isOpen ? 'has-platform-user' : 'nothing-to-resolve';
   }
-  if (action === 'retry' || state === 'needs-review' || state === 'failed') return null;
+  if (action === 'retry' || isOpen) return null;
   if (person.unsettled) return 'call-under-way';
   return action === 'link' && person.wanted && person.platformUserId === null ? null : 'nothing-to-resolve';
 }
@@ -56,69 +73,71 @@ interface ResolveChoice {
   does: string;
 }
 
-/** The accepted actions for a person that needs a review or has failed, otherwise none. Pure. */
-export function resolveChoices(state: PersonState, person: Person): ResolveChoice[] {
-  if (state !== 'needs-review' && state !== 'failed') return [];
-  const possible = RESOLVE_ACTIONS.filter((action) => refusalOf(action, state, person) === null);
-  return possible.map((action) => ({
-    action,
-    does: person.wanted ? EFFECTS[action] : deletedEffect(action, person, isDeletionInReview(person)),
-  }));
+/** The actions that lead a person on which needs a review or has failed, otherwise none. Pure. */
+export function resolveChoices(state: PersonState, person: Person, context: DecisionContext): ResolveChoice[] {
+  if (!UNSETTLED_STATES.some((unsettled) => unsettled === state)) return [];
+  const possible = RESOLVE_ACTIONS.filter(
+    (action) => refusalOf(action, state, person) === null && leadsOn(action, person, context),
+  );
+  return possible.map((action) => ({ action, does: effectOf(action, person) }));
 }
 
-/** The effect of each action on a person that is not deleted. */
-const EFFECTS: Record<ResolveAction, string> = {
-  link: 'Links this person to the platform user that you name, and sends a client’s providers; creates no user.',
-  create:
-    'Starts over: looks up the email, then creates a user. Without an email, it creates one immediately, which may be a second one.',
-  retry: 'Repeats the last step with the current data.',
-  ignore: 'Stops syncing this person, which stays failed until it is resolved in another way or PUT again.',
-  delete: '',
-};
-
-/** The effect of an action on a deleted person. */
-function deletedEffect(action: ResolveAction, person: Person, isInReview: boolean): string {
-  switch (action) {
-    case 'link':
-      return 'Links this person to the platform user that you name, and deletes that user.';
-    case 'create':
-      return 'Counts this person as deleted, because the platform has no such user, and sends nothing.';
-    case 'retry':
-      return EFFECTS.retry;
-    case 'delete':
-      return 'Deletes the linked platform user, even if someone else uses it. Any other user of this person stays.';
-    case 'ignore':
-      return person.platformUserId !== null && !isInReview
-        ? 'Deletes the known platform user; any other user of this person stays.'
-        : 'Counts this person as deleted and sends nothing; any platform user of it stays.';
-  }
+/** False if the person would stop again for the same reason. */
+function leadsOn(action: ResolveAction, person: Person, context: DecisionContext): boolean {
+  if (action === 'link' || action === 'delete') return true;
+  const before = nextStep(person, context);
+  const after = nextStep(applyResolve(person, action, context), context);
+  return before.do !== 'rest' || after.do !== 'rest' || before.code !== after.code;
 }
+
+function effectOf(action: ResolveAction, { wanted }: Person): string {
+  const effects: Partial<Record<ResolveAction, string>> = wanted ? {} : DELETION_EFFECTS;
+  return effects[action] ?? WORDS.resolveAction[action].hint ?? '';
+}
+
+/** Reviews that follow from what is known about a person, so that a retry leads to them again. */
+const LASTING: readonly (Review | Fault)[] = [
+  ...(['email-taken', 'create-unknown', 'restored-unknown', 'delete-unknown', 'delete-linked'] as const),
+];
+
+/** True if a retry may lead on the people who stop with this code. */
+export const endsByRetry = (code: Review | Fault): boolean => !LASTING.includes(code);
 
 /** Forgets open calls and everything observed on the platform. */
 const UNOBSERVED = { unsettled: null, appliedProviders: null, checkedAbsentAt: null };
 
 const RESET = { ...RESET_ON_WRITE, review: null } as const;
 
-/** Applies an action to a person at a time. Pure. */
-export function applyResolve(person: Person, action: Exclude<ResolveAction, 'link'>, now: Date): Person {
+/** Applies an action to a person. Pure. */
+export function applyResolve(
+  person: Person,
+  action: Exclude<ResolveAction, 'link'>,
+  { now }: Pick<DecisionContext, 'now'>,
+): Person {
   const reset: Person = { ...person, ...RESET };
+  const unmapped: Person = { ...reset, ...UNOBSERVED, ...NO_USER };
   switch (action) {
     case 'create':
-      return {
-        ...{ ...reset, ...UNOBSERVED, ...NO_USER },
-        // The operator has looked, as no lookup can without an email.
-        checkedAbsentAt: person.email === null ? now : null,
-      };
+      // The operator has looked, as no lookup can without an email.
+      return { ...unmapped, checkedAbsentAt: person.email === null ? now : null };
+    case 'deleted':
+      return unmapped;
     case 'retry':
       return { ...reset, checkedAbsentAt: null };
     case 'delete':
       return { ...reset, origin: 'resolved' };
-    case 'ignore': {
-      if (person.wanted) return { ...reset, fault: 'ignored' };
-      const kept = isDeletionInReview(person) ? NO_USER : {};
-      return { ...reset, unsettled: null, ...kept };
-    }
+    case 'ignore':
+      return person.wanted ? { ...reset, fault: 'ignored' } : unmapped;
   }
+}
+
+/**
+ * True if an action takes the user from a person that had it, so that its sessions must still lead to this person. A user that was
+ * found by its email only may be someone else’s. Pure.
+ */
+export function keepsFormerUser(action: ResolveAction, person: Person): boolean {
+  if (action === 'ignore') return !person.wanted && !isFoundOnlyByEmail(person);
+  return action === 'create' || action === 'deleted';
 }
 
 /**

@@ -2,7 +2,8 @@ import type { AnswerFacts } from './apply-answer.js';
 import { FACTS, NOW } from './calls.spec-support.js';
 import { dueAtOf, type RestStep } from './next-step.js';
 import { assignableUser, type DecisionContext, type Person, RESET_ON_WRITE } from './person.js';
-import { RESOLVE_ACTIONS } from './resolve-rule.js';
+import type { Review } from './person-codes.js';
+import { endsByRetry, RESOLVE_ACTIONS } from './resolve-rule.js';
 import type { Rules } from './rules.spec-support.js';
 import { answersTo, callOf, contextsOf, FUTURE, keyOf, normal, type State, withRoles } from './states.spec-support.js';
 
@@ -102,10 +103,13 @@ export class StateWalk {
       }
       case 'needs-review':
       case 'failed': {
-        const choices = this.rules.resolveChoices(step.state, person);
+        const choices = this.rules.resolveChoices(step.state, person, context);
         const cause = step.code === 'email-taken' && differs(person, { ...context, claim: 'free' });
         const left = choices.some(({ action }) => differs(this.resolved(person, action)));
         if (!left && !cause) fail();
+        // A selection by code is retried as a whole.
+        const isRetried = choices.some(({ action }) => action === 'retry');
+        if (isRetried && !endsByRetry(step.code as Review)) fail();
         return;
       }
       default:
@@ -123,7 +127,7 @@ export class StateWalk {
 
   private resolved(person: Person, action: (typeof RESOLVE_ACTIONS)[number]): Person {
     if (action === 'link') return { ...this.rules.applyLink(person, 'u1', 'resolved'), dueAt: null };
-    return { ...this.rules.applyResolve(person, action, NOW), dueAt: null };
+    return { ...this.rules.applyResolve(person, action, { now: NOW }), dueAt: null };
   }
 
   /** Writes of the EHR: the same or another email, none, another list, and a deletion, also under a legal hold. */

@@ -201,12 +201,15 @@ export class PeopleRepository extends PeopleReader {
         AS n(id, state, step, code, due_at, urgent) WHERE p.id = n.id`;
   }
 
-  /** Forgets the outcomes of earlier calls of people, and decides about them again. */
+  /**
+   * Forgets the outcomes of earlier calls of people, and decides about them again. They are due after everyone who is due
+   * already, and not urgent, because a PUT would otherwise wait for all of them.
+   */
   async retryAll(tx: Tx, ids: readonly string[]): Promise<void> {
     await tx.$executeRaw`
       UPDATE people SET fault = NULL, refused_operation = NULL, refused_code = NULL, refused_at = NULL, failures = 0,
         due_at = CASE WHEN call_id IS NOT NULL THEN due_at END, checked_absent_at = NULL, wanted_at = clock_timestamp(),
-        review = CASE WHEN review IN ('platform-user-missing', 'restored-unknown') THEN review END
+        review = NULL
       WHERE id = ANY (${[...ids]}::uuid[])`;
     await this.decideAll(tx, ids);
   }

@@ -134,7 +134,8 @@ describe('a 404 of a deletion', () => {
       expect(await verdict('clients/gone')).toEqual(['needs-review', 'delete-unconfirmed']);
       expect(verdictOf(await put('clients/other'))).toEqual(SYNCED);
       expect(await callsDuring(() => later('3 d'))).toEqual([]);
-      expect((await resolve('clients/gone', { action: 'create' })).status).toBe(200);
+      expect((await resolve('clients/gone', { action: 'create' })).status).toBe(409);
+      expect((await resolve('clients/gone', { action: 'deleted' })).status).toBe(200);
       expect(await callsDuring(() => world.settle())).toEqual([]);
       expect(await verdict('clients/gone')).toEqual(['deleted', null]);
     });
