@@ -1,7 +1,14 @@
 import { newcomer } from './newcomer.spec-support.js';
 import { nextStep } from './next-step.js';
 import type { DecisionContext, Person, PersonState } from './person.js';
-import { applyLink, applyResolve, checkResolve, keepsFormerUser, type ResolveAction, resolveChoices } from './resolve-rule.js';
+import {
+  applyLink,
+  applyResolve,
+  checkResolve,
+  keepsFormerUser,
+  type ResolveAction,
+  resolveChoices,
+} from './resolve-rule.js';
 
 const unmapped = newcomer('client');
 const mapped = { ...unmapped, platformUserId: 'u-1' };

@@ -45,11 +45,7 @@ export function checkResolve(
 const isDeletionInReview = (person: Person): boolean => !person.wanted && isFoundOnlyByEmail(person);
 
 /** Why an action cannot resolve a person; null if it can. Pure. */
-export function refusalOf(
-  action: ResolveAction,
-  state: PersonState,
-  person: Person,
-): keyof typeof REFUSALS | null {
+export function refusalOf(action: ResolveAction, state: PersonState, person: Person): keyof typeof REFUSALS | null {
   // The answer must not meet a person that the operator has decided about.
   if (person.call && action !== 'retry') return 'call-under-way';
   if (action === 'delete') return isDeletionInReview(person) ? null : 'nothing-to-resolve';
