@@ -110,7 +110,7 @@ export function abandon(person: Person, now: Date): Person {
  * | any other 4xx | fails | fails | fails | fails | `rejected`, with the platform's message | EHR, operator: retry |
  * | 404, the address works | fails | fails | review | the user is forgotten | `platform-user-missing` | operator: create, link |
  * | 404, perhaps of the address | – | – | a check of any email, then again; review if that is refused | the same | – | time |
- * | 404 at a path of the contract that never worked | – | – | review | review | `platform-user-missing`, `delete-unconfirmed` | operator: retry; create (it is deleted) |
+ * | 404 at a path of the contract that never worked | – | – | review | review | `platform-user-missing`, `delete-unconfirmed` | operator: retry; deleted |
  * | 5xx, 408, 425, no answer, unreadable 2xx | backoff | looked up by its email after the grace period; without one, review | backoff | backoff | `platform-fault`, `outcome-unknown`, `create-unknown` | time, event, operator |
  * | not connected, cannot be decrypted | backoff | backoff | backoff | backoff | `platform-unreachable`, `unreadable` | time; operator: key |
  * | not sent: too late, held | again after 5 s | the same | the same | the same | – | time |

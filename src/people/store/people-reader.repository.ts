@@ -153,32 +153,6 @@ export class PeopleReader {
     return (await this.prisma.person.findMany({ where, select })) as NamedProfile[];
   }
 
-  /**
-   * People that need a review or have failed, with everything that their next steps depend on, ordered by id.
-   *
-   * @param externalIds only these; null for all
-   * @param limit maximum number of people, in the order of kind and external id
-   */
-  async unsettled(
-    kinds: readonly PersonKind[],
-    code: string,
-    externalIds: readonly string[] | null,
-    limit: number,
-    tx?: Tx,
-  ): Promise<PersonRow[]> {
-    const db = tx ?? this.prisma;
-    const where: Prisma.PersonWhereInput = {
-      ...{ kind: { in: [...kinds] }, state: { in: ['needs-review', 'failed'] }, errorCode: code },
-      ...(externalIds && { externalId: { in: [...externalIds] } }),
-    };
-    const order = [{ kind: 'asc' }, { externalId: 'asc' }] as const;
-    const named = await db.person.findMany({ where, orderBy: [...order], take: limit, select: { id: true } });
-    return this.readAll(
-      db,
-      named.map(({ id }) => id),
-    );
-  }
-
   /** The profile of a provider whose email the platform can look up; undefined if none has one. */
   async anyProvider(): Promise<{ id: string; profile: Uint8Array } | undefined> {
     const where = { kind: 'provider', state: 'synced', profile: { not: null } } as const;

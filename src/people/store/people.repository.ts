@@ -58,9 +58,9 @@ export class PeopleRepository extends PeopleReader {
   }
 
   /**
-   * Locks a person for the rest of the transaction, even against transactions that only reference it. A weaker lock
-   * would be upgraded when the platform user, which is a key, changes, and such upgrades cause deadlocks. The providers of a
-   * client are locked against changes, so that a mapping of one comes before or after the decision.
+   * Locks a person, even against transactions that only reference it: a weaker lock would be upgraded when its user, which
+   * is a key, changes, and that causes deadlocks. The providers of a client are locked against changes, so that a mapping
+   * of one comes before or after the decision.
    */
   async lock(tx: Tx, where: PersonFilter): Promise<PersonRow | undefined> {
     const id = where.id ?? (await tx.person.findFirst({ where: conditionOf(where), select: { id: true } }))?.id;
@@ -102,9 +102,8 @@ export class PeopleRepository extends PeopleReader {
     return id;
   }
 
-  /** Creates a person unless it exists, and locks it; again if it was renamed or merged meanwhile. */
+  /** Creates a person unless it exists, or another request does, and locks it; again if it was renamed or merged meanwhile. */
   private async lockNew(tx: Tx, kind: PersonKey['kind'], externalId: string): Promise<{ id: string }> {
-    // Of two requests that create the same person, the second one waits here for the first.
     await tx.$executeRaw`
       INSERT INTO people (id, kind, external_id) VALUES (${randomUUID()}::uuid, ${kind}::person_kind, ${externalId})
       ON CONFLICT (kind, external_id) DO NOTHING`;
@@ -184,10 +183,10 @@ export class PeopleRepository extends PeopleReader {
     await this.dependents.claimFor(tx, rows, ids);
     const decided: { row: PersonRow; decision: Decision }[] = [];
     for (const row of rows) {
-      // A deletion may erase data, so that it is decided by itself.
       const step = nextStep(row.person, row.context);
-      const isAlone = !row.person.wanted || row.person.others.length > 0;
-      if (isAlone || step.do === 'claim-email') await this.update(tx, row, row.person);
+      // A deletion may erase data.
+      const isAlone = !row.person.wanted || row.person.others.length > 0 || step.do === 'claim-email';
+      if (isAlone) await this.update(tx, row, row.person);
       else decided.push({ row, decision: decisionOf(row, row.person, step) });
     }
     for (const { row, decision } of decided) await this.announce(tx, row, row.person, decision.step);
@@ -202,14 +201,13 @@ export class PeopleRepository extends PeopleReader {
   }
 
   /**
-   * Forgets the outcomes of earlier calls of people, and decides about them again. They are due after everyone who is due
-   * already, and not urgent, because a PUT would otherwise wait for all of them.
+   * Forgets the outcomes of earlier calls of people, and decides about them again. They come last and are not urgent, or a
+   * PUT would wait for all of them.
    */
   async retryAll(tx: Tx, ids: readonly string[]): Promise<void> {
     await tx.$executeRaw`
       UPDATE people SET fault = NULL, refused_operation = NULL, refused_code = NULL, refused_at = NULL, failures = 0,
-        due_at = CASE WHEN call_id IS NOT NULL THEN due_at END, checked_absent_at = NULL, wanted_at = clock_timestamp(),
-        review = NULL
+        due_at = CASE WHEN call_id IS NOT NULL THEN due_at END, checked_absent_at = NULL, wanted_at = clock_timestamp(), review = NULL
       WHERE id = ANY (${[...ids]}::uuid[])`;
     await this.decideAll(tx, ids);
   }

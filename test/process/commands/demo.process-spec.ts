@@ -64,7 +64,7 @@ describe('the demo', () => {
       expect(output).toMatch(new RegExp(`appointment=${appointment}: Done, notes revision 1`));
     }
     expect(output).toMatch(/2 found on the platform and linked: P-103, P-108/);
-    expect(output).toMatch(/1 need review:\s+C-1006 {2}Another person of the EHR has this email/);
+    expect(output).toMatch(/1 need review:\s+C-1006 {2}Another person has this email/);
     expect(output).toMatch(/2 rejected:\s+C-1014 .* line 15.*\s+C-1004 .* line 21/);
     expect(output).toMatch(/at most \d+ of 300 allowed in any minute, 0 rejected/);
     expect(output).toMatch(/39 of 42 rows unchanged, 0 calls to the platform/);
