@@ -191,8 +191,8 @@ describe('an answer that comes after its call was given up', () => {
     const userId = randomUUID();
     await calls().settle(taken, { ...NOT_SENT, kind: 'ok', status: 201, said: { kind: 'created', userId } });
     expect((await settled('clients/c-1')).platformUserId).toBe(platformUserId);
-    const list = await world.call<{ items: { platformUserId: string }[] }>('GET', '/v1/people/unknown-to-ehr');
-    expect(list.body.items.map((item) => item.platformUserId)).toEqual([userId]);
+    const { body } = await world.call<{ person: object }>('GET', `/v1/people/platform-users/${userId}`);
+    expect(body.person).toEqual({ kind: 'client', externalId: 'c-1' });
   });
 });
 
@@ -213,7 +213,8 @@ describe('a create in flight', () => {
     await calls().settle(create, { ...NOT_SENT, kind: 'unknown-outcome' });
     await beginRemoval('clients/c-1');
     for (const _step of ['lookup', 'deletion']) await passing('2 min');
-    expect(await verdict('clients/c-1')).toEqual(['needs-review', 'platform-user-taken']);
+    expect(await verdict('clients/c-1')).toEqual(['deleted', null]);
+    expect(world.platform.usersOf('c-1')).toEqual([]);
   });
 
   test('of a provider keeps its invitation, although its answer comes late', async () => {
