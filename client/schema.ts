@@ -948,7 +948,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Merge a client into another one, which then shows all sessions; cannot be undone
+         * Merge a client into another one; cannot be undone
          * @description The other client keeps its name, email and providers. What was stated about the merged one is gone. Both users
          *       on the platform stay until the other client is deleted, which deletes both.
          *
