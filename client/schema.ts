@@ -824,7 +824,7 @@ export interface paths {
         put?: never;
         /**
          * Retry all people that need a review or have failed for one reason
-         * @description Count with `dryRun` first, then send the count. Their last calls are made again with the current data, after
+         * @description Count with `dryRun` first, and send the count to retry no more than these. Their last calls are made again with the current data, after
          *       those of people who are due already. The count is 0 for reasons that only the EHR or a resolve action can end.
          *
          *     Needs a key with the scope `people:write`.
@@ -5295,7 +5295,7 @@ export interface operations {
                 code: "create-unknown" | "delete-linked" | "delete-unconfirmed" | "delete-unknown" | "email-taken" | "forbidden" | "ignored" | "platform-user-missing" | "platform-user-taken" | "rejected" | "restored-unknown" | "role-mismatch" | "unanswered";
                 state?: "failed" | "needs-review";
                 kind?: "client" | "provider";
-                /** @description Required unless dryRun: the count of the dry run. If there are more people now, none is retried */
+                /** @description The count of the dry run: if there are more people now, none is retried. Defaults to all */
                 count?: number;
             };
             header?: {
@@ -5310,7 +5310,7 @@ export interface operations {
         requestBody?: never;
         responses: {
             /**
-             * @description Count with `dryRun` first, then send the count. Their last calls are made again with the current data, after
+             * @description Count with `dryRun` first, and send the count to retry no more than these. Their last calls are made again with the current data, after
              *       those of people who are due already. The count is 0 for reasons that only the EHR or a resolve action can end.
              */
             200: {

@@ -154,12 +154,11 @@ describe('POST /v1/people/retry', () => {
     expect(await callsDuring(() => world.settle())).toEqual([]);
   });
 
-  test('needs a count, so that no one retries more people than they know of', async () => {
-    for (const query of [{}, { count: 'all' }, { count: '3', code: 'platform-unreachable' }] as Record<
-      string,
-      string
-    >[])
-      expect((await retry(query)).status).toBe(400);
+  test('retries all without a count, and refuses what is none and codes that need no operator', async () => {
+    const wrong: Record<string, string>[] = [{ count: 'all' }, { count: '-1' }, { code: 'platform-unreachable' }];
+    for (const query of wrong) expect((await retry(query)).status).toBe(400);
+    world.platform.release();
+    expect((await retry({ state: 'failed' })).body).toEqual({ dryRun: false, count: 3 });
   });
 
   test('lets a PUT go first', async () => {

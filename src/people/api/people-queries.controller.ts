@@ -109,7 +109,7 @@ export class PeopleController {
   /**
    * Retry all people that need a review or have failed for one reason
    *
-   * @remarks Count with `dryRun` first, then send the count. Their last calls are made again with the current data, after
+   * @remarks Count with `dryRun` first, and send the count to retry no more than these. Their last calls are made again with the current data, after
    *   those of people who are due already. The count is 0 for reasons that only the EHR or a resolve action can end.
    */
   @Post('retry')

@@ -37,10 +37,10 @@ export class PeopleSelection {
    *
    * @throws {Problem} 409 `plan-changed` if there are more than were counted; then no one is retried
    */
-  async retry({ dryRun, count: counted = 0, ...selected }: RetryQuery): Promise<RetryResponse> {
+  async retry({ dryRun, count: counted, ...selected }: RetryQuery): Promise<RetryResponse> {
     const ids = endsByRetry(selected.code) ? await this.idsOf(selected) : [];
     if (dryRun) return { dryRun, count: ids.length };
-    if (ids.length > counted) throw changed(counted, ids.length);
+    if (counted !== undefined && ids.length > counted) throw changed(counted, ids.length);
     const count = await this.inBatches(ids, async (tx, batch) => {
       const people = await lock(tx, batch, selected);
       const locked = people.map(({ id }) => id);

@@ -253,8 +253,8 @@ export class RetryQuery {
   @IsBoolean({ message: 'must be true or false' })
   dryRun: boolean = false;
 
-  /** Required unless dryRun: the count of the dry run. If there are more people now, none is retried */
-  @ValidateIf((query: RetryQuery) => !query.dryRun)
+  /** The count of the dry run: if there are more people now, none is retried. Defaults to all */
+  @IsOptional()
   @Type(() => Number)
   @IsInt({ message: 'must be the count of a dry run of the same selection' })
   @Min(0)
