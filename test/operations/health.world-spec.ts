@@ -51,13 +51,13 @@ test('health tells that a role which owns the tables can change the audit log', 
   expect((await health()).checks.database).toMatchObject({ status: 'ok', facts: { auditLogProtected: false } });
 });
 
-/** The health, asked while a transaction locks the people. */
+/** The health, asked while a transaction locks the pauses of calls. */
 async function lockedHealth(meanwhile: () => Promise<unknown>): Promise<HealthReport> {
   const lock = await world.database.pool.connect();
-  await lock.query('BEGIN; LOCK TABLE people IN ACCESS EXCLUSIVE MODE');
+  await lock.query('BEGIN; LOCK TABLE platform_pauses IN ACCESS EXCLUSIVE MODE');
   const answering = health();
   try {
-    const waiting = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'people'::regclass`;
+    const waiting = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'platform_pauses'::regclass`;
     await world.eventually('a check waits', async () => (await world.sql(waiting)).length > 0);
     await meanwhile();
   } finally {
@@ -69,6 +69,6 @@ async function lockedHealth(meanwhile: () => Promise<unknown>): Promise<HealthRe
 
 test('a check is late by the clock of the service only', async () => {
   const machineTime = () => new Promise((resolve) => setTimeout(resolve, 2_500));
-  expect((await lockedHealth(machineTime)).checks.people?.status).toBe('ok');
-  expect((await lockedHealth(() => world.advance('3 s'))).checks.people?.status).toBe('down');
+  expect((await lockedHealth(machineTime)).checks.platform?.status).toBe('ok');
+  expect((await lockedHealth(() => world.advance('3 s'))).checks.platform?.status).toBe('down');
 });
