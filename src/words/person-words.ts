@@ -52,7 +52,7 @@ const unsettled = <Code extends string>(words: Record<Code, Unsettled>): Record<
 export const REVIEWS = unsettled({
   'email-taken': {
     label: 'Email used twice',
-    hint: 'Another person has this email: in the EHR, or on the platform, which shows no way to change the email of an account. POST /v1/people/search with the email finds that person. Correct a wrong email, merge two charts of one client, or delete the other person if it has left; otherwise PUT this one with another email, or a client with none, or resolve it with "ignore".',
+    hint: 'Another person has this email: in the EHR, or on the platform, which shows no way to change the email of an account. POST /v1/people/search with the email finds that person. Correct a wrong email, merge two charts of one client, or delete the other person if it has left. If the platform has changed the account, resolve this one with "retry". Otherwise PUT this one with another email, or a client with none, or resolve it with "ignore".',
     action: 'ignore',
     why: 'Right if the EHR has the same person twice and keeps both. If the email has moved to this person, PUT it with another email, or a client with none.',
   },

@@ -101,6 +101,25 @@ describe('an email that moves to a new person', () => {
     ]);
   });
 
+  test('is free for a retry once the platform has changed it, and until then names the account', async () => {
+    const { platformUserId } = await put('clients/a', { email });
+    await put('clients/a', { email: 'a@example.org' });
+    expect(verdictOf(await put('clients/b', { email }))).toEqual(TAKEN);
+    await resolve('clients/b', { action: 'retry' });
+    expect(verdictOf(await settled('clients/b'))).toEqual(['needs-review', 'platform-user-taken']);
+    changeOnPlatform(platformUserId ?? '', 'a@example.org');
+    await resolve('clients/b', { action: 'retry' });
+    expect(verdictOf(await settled('clients/b'))).toEqual(['synced', null]);
+    expect(await verdict('clients/a')).toEqual(['synced', null]);
+  });
+
+  test('that the EHR states for both stays with the first on a retry', async () => {
+    await put('clients/a', { email });
+    await put('clients/b', { email });
+    await resolve('clients/b', { action: 'retry' });
+    expect(verdictOf(await settled('clients/b'))).toEqual(TAKEN);
+  });
+
   test('that an account of another client keeps after a merge is free once the platform has changed it', async () => {
     const { platformUserId } = await put('clients/a', { email });
     await put('clients/survivor');

@@ -149,6 +149,7 @@ export class PeopleService {
       const fields = { ...STATED_BY_EHR, wantedAt: row.context.now, wantedVersion: row.person.version + 1 };
       const isMissing = row.person.review === 'platform-user-missing' && row.platformUserId !== platformUserId;
       if (keepsFormerUser(action, row.person) || (action === 'link' && isMissing)) await this.users.saveLost(tx, row);
+      if (action === 'retry') await this.dependents.releaseOutdated(tx, row);
       if (action !== 'link')
         return { row, person: restated(applyResolve(row.person, action, row.context), row.context.now), fields };
       if (!platformUserId) {

@@ -96,7 +96,7 @@ describe('the choices of a person', () => {
 
   test('leave out those after which the person would stop again for the same reason', () => {
     const shared: Person = { ...unmapped, email: 'a1' };
-    expect(actions('needs-review', shared, { ...known, claim: 'taken' })).toEqual(['link', 'ignore']);
+    expect(actions('needs-review', shared, { ...known, claim: 'taken' })).toEqual(['link', 'retry', 'ignore']);
     expect(actions('failed', { ...failed, fault: 'ignored' })).toEqual(['link', 'retry']);
     expect(actions('needs-review', { ...mapped, origin: 'linked', wanted: false })).toEqual([
       ...['link', 'ignore', 'delete'],

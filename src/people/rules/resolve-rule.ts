@@ -82,6 +82,8 @@ export function resolveChoices(state: PersonState, person: Person, context: Deci
 function leadsOn(action: ResolveAction, person: Person, context: DecisionContext): boolean {
   if (action === 'link' || action === 'delete') return true;
   const before = nextStep(person, context);
+  // The other person may only have an account that had the email.
+  if (action === 'retry' && before.do === 'rest' && before.code === 'email-taken') return true;
   const after = nextStep(applyResolve(person, action, context), context);
   return before.do !== 'rest' || after.do !== 'rest' || before.code !== after.code;
 }

@@ -107,8 +107,8 @@ export class StateWalk {
         const cause = step.code === 'email-taken' && differs(person, { ...context, claim: 'free' });
         const left = choices.some(({ action }) => differs(this.resolved(person, action)));
         if (!left && !cause) fail();
-        // A selection by code is retried as a whole.
-        const isRetried = choices.some(({ action }) => action === 'retry');
+        // A selection by code is retried as a whole, but who has an email is decided one by one.
+        const isRetried = step.code !== 'email-taken' && choices.some(({ action }) => action === 'retry');
         if (isRetried && !endsByRetry(step.code as Review)) fail();
         return;
       }

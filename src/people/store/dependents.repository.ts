@@ -165,6 +165,19 @@ export class DependentsRepository {
     await this.requeueTaken(tx, free);
   }
 
+  /**
+   * Takes the email that a person wants from someone with an account for whom the EHR has stated another email since: an
+   * operator may know that the platform has changed the account. Otherwise the lookup finds it. Updates the context.
+   */
+  async releaseOutdated(tx: Tx, { id, emailFingerprint, context }: PersonRow): Promise<void> {
+    const released = await tx.$executeRaw`
+      DELETE FROM email_claims c USING people h
+      WHERE c.fingerprint = ${emailFingerprint} AND h.id = c.person_id AND h.id <> ${id}::uuid
+        AND h.wanted AND h.platform_user_id IS NOT NULL
+        AND h.email_fingerprint IS DISTINCT FROM c.fingerprint AND h.unsettled_email IS DISTINCT FROM c.fingerprint`;
+    if (released > 0) context.claim = 'free';
+  }
+
   /** Releases all claims of people who vanish. */
   async releaseAllClaims(tx: Tx, ids: readonly string[]): Promise<void> {
     const free = await tx.$queryRaw<Released[]>`
