@@ -143,10 +143,6 @@ export function describeRows(contract: Contract): void {
       expect(await run(contract.store.randomAdds, optionsOf)).toEqual({ lost: 0, overlaps: 0 });
     });
 
-    it('lose changes without keepLastIfActive', async () => {
-      expect((await run(200, withoutKeepLast)).lost).toBeGreaterThan(0);
-    });
-
     it('overlap without deduplication', async () => {
       expect((await run(100, () => WITHOUT_DEDUPLICATION)).overlaps).toBeGreaterThan(0);
     });
