@@ -8,6 +8,7 @@ import {
   type Handled,
   type InboxEvent,
 } from '../../webhooks/process/event-handlers.js';
+import type { PersonKey } from '../rules/profile.js';
 import { applyEvent } from '../rules/resolve-rule.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { linkedFields, PeopleRepository } from '../store/people.repository.js';
@@ -40,16 +41,16 @@ export class UserCreatedHandler implements EventHandler<InboxEvent<'USER_CREATED
     return 'processed';
   }
 
+  /** Links a user, again if its person was renamed or merged, or it was linked to another one, before the lock. */
   private async link(tx: Tx, user: UnknownPlatformUser): Promise<void> {
     const { platformUserId, role, externalUserId } = user;
-    const owner = await this.people.ownerOf(tx, platformUserId);
     const kind = kindOfRole(role);
     const key = kind && externalUserId !== null ? { kind, externalId: externalUserId } : undefined;
-    const former = key && (await this.formerIds.find(key.kind, [key.externalId], tx)).get(key.externalId);
-    const named = owner ?? former;
-    const row = named ? await this.people.lock(tx, { id: named.id }) : key && (await this.people.lock(tx, key));
+    const id = await this.knownPerson(tx, platformUserId, key);
+    const row = id !== undefined ? await this.people.lock(tx, { id }) : key && (await this.people.lock(tx, key));
     // A deletion of this user may have been answered before the person was locked.
     if (await this.users.isDeleted(tx, platformUserId)) return;
+    if ((await this.knownPerson(tx, platformUserId, key)) !== id) return this.link(tx, user);
     if (row && usersOf(row).includes(platformUserId)) {
       await this.users.save(tx, { platformUserId, role, externalUserId: null });
       // The role may allow a deletion that waits for it.
@@ -63,6 +64,13 @@ export class UserCreatedHandler implements EventHandler<InboxEvent<'USER_CREATED
     await this.people.update(tx, row, applyEvent(row.person, platformUserId), fields);
     const subjects = { [row.kind]: [row.externalId], 'platform-user': [platformUserId] };
     await this.audit.system('person.linked-by-event', subjects, 'ok', tx);
+  }
+
+  /** The person that has the user, or else the successor of a former id. */
+  private async knownPerson(tx: Tx, platformUserId: string, key: PersonKey | undefined): Promise<string | undefined> {
+    const owner = await this.people.ownerOf(tx, platformUserId);
+    if (owner || !key) return owner?.id;
+    return (await this.formerIds.find(key.kind, [key.externalId], tx)).get(key.externalId)?.id;
   }
 
   private async announce(tx: Tx, { platformUserId: userId, role, externalUserId }: UnknownPlatformUser) {
