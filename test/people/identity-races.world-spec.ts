@@ -86,3 +86,20 @@ test('a user that a lookup links while its event is handled has one person, whom
   await remove('clients/b');
   expect(world.platform.simulator.state.users.find(userId)).toBeDefined();
 });
+
+describe('a rename to an id that another person gives up meanwhile is refused', () => {
+  test.each([
+    ['by a rename', () => rename('clients/x', 'y')],
+    ['by a merge', () => merge('clients/x', 'b')],
+  ])('%s', async (_, giveUp) => {
+    for (const client of ['a', 'b', 'x']) await put(`clients/${client}`);
+    const ids = world.get(FormerIdsRepository);
+    const real = ids.rename.bind(ids);
+    jest.spyOn(ids, 'rename').mockImplementationOnce(async (...args) => {
+      expect((await giveUp()).status).toBe(200);
+      return real(...args);
+    });
+    expect((await moved('POST', 'clients/a/rename', { externalId: 'x' })).slice(0, 2)).toEqual([409, 'id-taken']);
+    expect(await verdict('clients/a')).toEqual(['synced', null]);
+  });
+});

@@ -45,8 +45,9 @@ export class IdentityService {
       }
       if (newId === externalId) return row.id;
       await tx.person.deleteMany({ where: { kind, externalId: newId, wantedVersion: 0 } }); // only deleted, never used
-      if (await this.formerOf(tx, { kind, externalId: newId })) throw taken;
       await this.formerIds.rename(tx, row, newId);
+      // After the write, which waits for a rename or merge that gives the id up.
+      if (await this.formerOf(tx, { kind, externalId: newId })) throw taken;
       await this.announce(tx, 'person.renamed', row.id, externalId);
       return row.id;
     });
