@@ -103,3 +103,18 @@ describe('a rename to an id that another person gives up meanwhile is refused', 
     expect(await verdict('clients/a')).toEqual(['synced', null]);
   });
 });
+
+test('the late answer to a create of a merged client gives its user to the survivor', async () => {
+  await put('clients/b');
+  await begin('clients/a');
+  const create = await die('a');
+  await world.advance('24 s');
+  await world.settle();
+  await world.call('POST', '/v1/clients/a/resolve', { body: { action: 'create' } });
+  expect(verdictOf(await settled('clients/a'))).toEqual(['synced', null]);
+  expect((await merge('clients/a', 'b')).status).toBe(200);
+  const userId = randomUUID();
+  await calls().settle(create, { ...NOT_SENT, kind: 'ok', status: 201, said: { kind: 'created', userId } });
+  const { body } = await world.call<{ person: object }>('GET', `/v1/people/platform-users/${userId}`);
+  expect(body.person).toEqual({ kind: 'client', externalId: 'b' });
+});

@@ -169,9 +169,12 @@ export function applyAnswer(person: Person, call: SentCall, answer: Answer, fact
 /**
  * Merges an answer that came after another call was begun or the person was resolved. Only a user that a create made, or that
  * was found by the email of one, counts, because nothing else would lead to it.
+ *
+ * @param isMerged true if the call was for a client that was merged into this one
  */
-export function applyLate(person: Person, call: SentCall, { result }: Answer): Person {
+export function applyLate(person: Person, call: SentCall, { result }: Answer, isMerged = false): Person {
   if (!result || !makesUser(call, result)) return person;
+  if (isMerged) return withAnother(person, result);
   const closed = settle(person, call.id);
   if (person.platformUserId !== null) return withAnother(closed, result);
   return mapped(closed, result, 'created', listAfterCreate(call, result));

@@ -112,19 +112,21 @@ export class CallsRepository {
   settle(taken: TakenCall, result: CallResult): Promise<boolean> {
     const { call, beganAt } = taken;
     return this.prisma.transaction(async (tx) => {
-      const row = await this.people.lock(tx, { id: taken.row.id });
+      const own = await this.people.lock(tx, { id: taken.row.id });
+      const row = own ?? (await this.survivorOf(tx, taken.row));
+      const personId = row?.id ?? taken.row.id;
       const now = row?.context.now ?? new Date();
       const { operation } = call;
       const isCurrent = row?.person.call?.id === call.id;
       // The commit of an earlier try was not confirmed.
-      if (!isCurrent && (await this.log.has(tx, { personId: taken.row.id, operation, at: beganAt }))) return false;
-      const { refused: last, fault } = row?.person ?? taken.row.person;
+      if (!isCurrent && (await this.log.has(tx, { personId, operation, at: beganAt }))) return false;
+      const { refused: last, fault } = own?.person ?? taken.row.person;
       const refused = last && { ...last, hasFailed: fault !== null };
       const judged = { operation, person: taken.row.id, beganAt, probes: taken.probes, refused };
       const { verdict, limitedUntil, pauses } = await this.judge.judge(tx, judged, result, now);
       const { status, durationMs, reason } = result;
       const outcome = result.said?.kind ?? result.kind;
-      await this.log.add(tx, { personId: taken.row.id, operation, at: beganAt, status, outcome, durationMs, reason });
+      await this.log.add(tx, { personId, operation, at: beganAt, status, outcome, durationMs, reason });
       const isUnsent = ['unsent', 'unreachable', 'unreadable'].includes(verdict);
       if (isUnsent && isAboutClient(taken.row, call))
         await this.audit.system(sendingOf(operation), { client: [taken.row.externalId] }, NOTHING_SENT, tx);
@@ -133,7 +135,9 @@ export class CallsRepository {
       const tried = call.subject === 'attempted' ? row.person.unsettled?.operation : operation;
       const succeededAt = pauses.get(tried ?? operation)?.succeededAt ?? null;
       const facts = { now, limitedUntil, succeededAt, fraction: this.random.fraction() };
-      const person = isCurrent ? applyAnswer(row.person, call, answer, facts) : applyLate(row.person, call, answer);
+      const person = isCurrent
+        ? applyAnswer(row.person, call, answer, facts)
+        : applyLate(row.person, call, answer, !own);
       if (person.platformUserId === null) await this.users.saveLost(tx, row);
       if (!isCurrent && person === row.person) return false;
       const errorCode = isCurrent ? codeOf(verdict, result, call) : row.errorCode;
@@ -143,6 +147,12 @@ export class CallsRepository {
       });
       return row.urgent && step.do === 'call' && step.dueAt <= now && person.call === null;
     });
+  }
+
+  /** Locks the client into which a called one was merged meanwhile, if it was. */
+  private async survivorOf(tx: Tx, { kind, externalId }: PersonRow): Promise<PersonRow | undefined> {
+    const former = await tx.formerId.findUnique({ where: { kind_externalId: { kind, externalId } } });
+    return former ? this.people.lock(tx, { id: former.personId }) : undefined;
   }
 
   /** Closes a call whose mark may have been stored although its commit was not confirmed. Nothing was sent. */
