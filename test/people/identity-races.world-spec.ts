@@ -118,3 +118,12 @@ test('the late answer to a create of a merged client gives its user to the survi
   const { body } = await world.call<{ person: object }>('GET', `/v1/people/platform-users/${userId}`);
   expect(body.person).toEqual({ kind: 'client', externalId: 'b' });
 });
+
+test('a merge that frees the email of the survivor does not answer that it is taken', async () => {
+  const email = 'noor@example.org';
+  await unmirrored('clients/a', { email });
+  expect(verdictOf(await put('clients/b', { email }))).toEqual(['needs-review', 'email-taken']);
+  const { body } = await merge('clients/a', 'b');
+  expect(verdictOf(body)).toEqual(['pending', null]);
+  expect(verdictOf(await settled('clients/b'))).toEqual(['synced', null]);
+});

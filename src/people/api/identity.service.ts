@@ -94,6 +94,8 @@ export class IdentityService {
     await this.formerIds.merge(tx, client, survivor.id);
     await this.dependents.releaseAllClaims(tx, [client.id]);
     await tx.person.delete({ where: { id: client.id } });
+    const { email } = survivor.person;
+    if (email !== null && client.emailClaims.includes(email)) survivor.context.claim = 'free';
     const heldAt = [client.heldAt, survivor.heldAt].filter((at) => at !== null).sort(byTime)[0] ?? null;
     const person = withUsersOf(survivor.person, client.person);
     const isTakenOver = person.platformUserId !== survivor.platformUserId;
