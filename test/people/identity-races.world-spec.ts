@@ -127,3 +127,19 @@ test('a merge that frees the email of the survivor does not answer that it is ta
   expect(verdictOf(body)).toEqual(['pending', null]);
   expect(verdictOf(await settled('clients/b'))).toEqual(['synced', null]);
 });
+
+test('a merge that extends a legal hold waits for retention, which has read the holds before', async () => {
+  for (const client of ['a', 'b']) await put(`clients/${client}`);
+  await world.call('PUT', '/v1/clients/a/legal-hold', { body: { reason: 'case-1' } });
+  const retention = await world.database.pool.connect();
+  await retention.query('BEGIN; SELECT pg_advisory_xact_lock_shared(727012)');
+  const merging = merge('clients/a', 'b');
+  const waiting = `SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory'`;
+  try {
+    await world.eventually('the merge waits', async () => (await world.sql(waiting)).length > 0);
+  } finally {
+    await retention.query('COMMIT');
+    retention.release();
+  }
+  expect((await merging).status).toBe(200);
+});

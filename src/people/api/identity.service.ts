@@ -8,6 +8,7 @@ import { checkMerge, withUsersOf } from '../rules/merge-rule.js';
 import { type PersonKey, ProfileSeal } from '../rules/profile.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository, type Successor } from '../store/former-ids.repository.js';
+import { awaitRetention } from '../store/legal-hold.js';
 import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 import { PeopleService } from './people.service.js';
@@ -88,6 +89,8 @@ export class IdentityService {
 
   /** Moves everything of a client to its survivor, and removes its row. */
   private async absorb(tx: Tx, client: PersonRow, survivor: PersonRow): Promise<void> {
+    const heldAt = [client.heldAt, survivor.heldAt].filter((at) => at !== null).sort(byTime)[0] ?? null;
+    if (heldAt !== null) await awaitRetention(tx);
     const own = { where: { personId: client.id }, data: { personId: survivor.id } };
     await tx.platformUser.updateMany(own);
     await tx.platformCall.updateMany(own);
@@ -96,7 +99,6 @@ export class IdentityService {
     await tx.person.delete({ where: { id: client.id } });
     const { email } = survivor.person;
     if (email !== null && client.emailClaims.includes(email)) survivor.context.claim = 'free';
-    const heldAt = [client.heldAt, survivor.heldAt].filter((at) => at !== null).sort(byTime)[0] ?? null;
     const person = withUsersOf(survivor.person, client.person);
     const isTakenOver = person.platformUserId !== survivor.platformUserId;
     const appliedProfile = isTakenOver && client.appliedProfile;
