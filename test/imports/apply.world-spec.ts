@@ -439,6 +439,25 @@ describe('a retry', () => {
     expect(finished).toMatchObject(Array(2).fill({ data: { id, state: 'completed' } }));
   });
 
+  test('takes more people than one statement may name, in batches', async () => {
+    world.platform.injectFault({ operation: 'createClient', kind: 'status', status: 400 });
+    const { id } = await imported('', [providers('p-1'), clients(['c-1'], ['p-1'])]);
+    await world.sql(
+      `INSERT INTO people (id, kind, external_id, state, fault, error_code, stated_at, import_id)
+       SELECT gen_random_uuid(), 'client', 'more-' || n, 'failed', 'rejected', 'rejected', i.opened_at, i.id
+       FROM generate_series(1, 33000) n, imports i WHERE i.id = $1`,
+      [id],
+    );
+    await world.sql(
+      `INSERT INTO import_rows (import_id, row_no, file, line, kind, external_id, says, planned, applied_at, person_id, outcome, code)
+       SELECT $1::uuid, 100 + row_number() OVER (), 0, 1, kind, external_id, 'present', 'create-or-link', now(), id, 'failed', 'rejected'
+       FROM people WHERE external_id LIKE 'more-%'`,
+      [id],
+    );
+    expect((await transition(id, 'retry')).status).toBe(200);
+    expect(await world.sql(`SELECT FROM people WHERE state = 'failed'`)).toEqual([]);
+  });
+
   test('leaves rows alone whose people were deleted since', async () => {
     world.platform.injectFault({ operation: 'createClient', kind: 'status', status: 400, count: null });
     const { id } = await imported('', [providers('p-1'), clients(['c-1'], ['p-1'])]);

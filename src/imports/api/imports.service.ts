@@ -25,6 +25,9 @@ import { OutcomesRepository } from '../run/outcomes.repository.js';
 import { WithdrawalRepository } from '../run/withdrawal.repository.js';
 import { type CancellationResponse, type ImportResponse, type Pace, showImport } from './import-view.js';
 
+/** Maximum people that one transaction of a retry locks. */
+const RETRIED_AT_ONCE = 500;
+
 /** Shows imports and their progress, and changes their states. */
 @Injectable()
 export class ImportsService {
@@ -91,11 +94,20 @@ export class ImportsService {
     });
   }
 
-  /** Retries the people of rows that failed or need review. Plans nothing again. */
+  /**
+   * Retries the people of rows that failed or need review. Plans nothing again. Each batch is one transaction; after a crash,
+   * the same request finds those that are left.
+   */
   async retry(id: string): Promise<ImportResponse> {
-    return this.transition(id, ['running', 'completed'], async (tx) => {
-      if ((await this.outcomes.retry(tx, id)) > 0) await this.imports.enter(tx, id, 'running');
-    });
+    const batch = (work: (tx: PoolClient) => Promise<number>) =>
+      this.change(id, ['running', 'completed'], async (tx) => {
+        if ((await work(tx)) > 0) await this.imports.enter(tx, id, 'running');
+      });
+    await batch((tx) => this.outcomes.retryUnapplied(tx, id));
+    const rowNos = await this.outcomes.unsuccessful(id);
+    for (let at = 0; at < rowNos.length; at += RETRIED_AT_ONCE)
+      await batch((tx) => this.outcomes.retry(tx, id, rowNos.slice(at, at + RETRIED_AT_ONCE)));
+    return this.show(id);
   }
 
   /** No more rows are applied, and no more calls are made for people that the import stated last. */
@@ -129,6 +141,11 @@ export class ImportsService {
     from: readonly ImportState[],
     work: (tx: PoolClient, record: ImportRecord) => Promise<unknown>,
   ): Promise<ImportResponse> {
+    await this.change(id, from, work);
+    return this.show(id);
+  }
+
+  private async change(...[id, from, work]: Parameters<ImportsService['transition']>): Promise<void> {
     await this.database.transaction(async (tx) => {
       const record = this.known(await this.imports.lock(tx, id));
       if (!from.includes(record.state)) throw wrongState(record.state, from);
@@ -136,7 +153,6 @@ export class ImportsService {
       await this.audit.store(await this.prisma.in(tx), typeof outcome === 'string' ? outcome : 'ok');
     }, 'bulk');
     void this.queues.of('imports').add(id);
-    return this.show(id);
   }
 
   /** @throws {Problem} 404 */

@@ -26,6 +26,9 @@ const DONE = `('created', 'linked', 'updated', 'deleted', 'skipped')`;
 /** SQL of the phase in which a row is applied. */
 const PHASE = `CASE WHEN r.planned = 'delete' THEN CASE r.kind WHEN 'client' THEN 3 ELSE 4 END WHEN r.kind = 'provider' THEN 1 ELSE 2 END`;
 
+/** SQL assignments of a row that is retried. */
+const AGAIN = `outcome = 'pending', code = NULL, hint = NULL, settled_at = NULL`;
+
 /** The outcomes of rows. A stored one changes only by a retry. */
 @Injectable()
 export class OutcomesRepository {
@@ -94,29 +97,39 @@ export class OutcomesRepository {
     return rowCount === atOnce;
   }
 
-  /**
-   * Retries rows that failed or need review: those that were applied with their people, unless someone else has stated these
-   * since, and the others by applying them.
-   *
-   * @returns how many
-   */
-  async retry(tx: PoolClient, importId: string): Promise<number> {
-    const again = `outcome = 'pending', code = NULL, hint = NULL, settled_at = NULL`;
-    const { rowCount: unapplied } = await tx.query(
-      `UPDATE import_rows r SET ${again}, phase = ${PHASE}
+  /** Applies rows again that failed or need review before they were applied. @returns how many */
+  async retryUnapplied(tx: PoolClient, importId: string): Promise<number> {
+    const { rowCount } = await tx.query(
+      `UPDATE import_rows r SET ${AGAIN}, phase = ${PHASE}
        WHERE r.import_id = $1 AND r.outcome IN ('failed', 'needsReview') AND r.applied_at IS NULL
          AND (r.planned = 'delete' OR ${isFilled('r.profile')})`,
       [importId],
     );
+    return rowCount ?? 0;
+  }
+
+  /** The numbers of the applied rows that failed or need review. */
+  async unsuccessful(importId: string): Promise<number[]> {
+    const { rows } = await this.prisma.pool.query<{ rowNo: number }>(
+      `SELECT row_no AS "rowNo" FROM import_rows
+       WHERE import_id = $1 AND outcome IN ('failed', 'needsReview') AND applied_at IS NOT NULL ORDER BY row_no`,
+      [importId],
+    );
+    return rows.map(({ rowNo }) => rowNo);
+  }
+
+  /** Retries the people of some of these rows, unless someone else has stated them since. @returns how many */
+  async retry(tx: PoolClient, importId: string, rowNos: readonly number[]): Promise<number> {
     const { rows: people } = await tx.query<{ id: string }>(
-      `UPDATE import_rows r SET ${again} FROM people p, imports i
-       WHERE i.id = $1 AND r.import_id = i.id AND r.outcome IN ('failed', 'needsReview') AND r.applied_at IS NOT NULL
+      `UPDATE import_rows r SET ${AGAIN} FROM people p, imports i
+       WHERE i.id = $1 AND r.import_id = i.id AND r.row_no = ANY ($2::int[])
+         AND r.outcome IN ('failed', 'needsReview') AND r.applied_at IS NOT NULL
          AND p.id = r.person_id AND p.stated_at = i.opened_at
        RETURNING p.id`,
-      [importId],
+      [importId, rowNos],
     );
     const ids = people.map(({ id }) => id);
     if (ids.length > 0) await this.people.retryAll(await this.prisma.in(tx), ids);
-    return (unapplied ?? 0) + ids.length;
+    return ids.length;
   }
 }
