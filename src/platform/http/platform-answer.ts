@@ -192,7 +192,7 @@ function located(body: string, pointer: string | undefined): string | undefined 
   if (pointer === undefined) return undefined;
   try {
     const value = readPointer(JSON.parse(body), pointer);
-    return typeof value === 'string' ? value.trim() : JSON.stringify(value);
+    return typeof value === 'string' ? value.trim() : JSON.stringify(value ?? undefined);
   } catch {
     return undefined;
   }

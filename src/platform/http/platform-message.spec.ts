@@ -21,6 +21,7 @@ describe('the message of the platform', () => {
     ['{"fault":{"words":"a\\n b"}}', '/fault/words', 'a b'],
     ['{"detail":"D"}', '/message', '{"detail":"D"}'],
     ['{"message":""}', '/message', '{"message":""}'],
+    ['{"message":null,"error":"E"}', '/message', '{"message":null,"error":"E"}'],
     ['plain words', '/message', 'plain words'],
   ])('of %s is, at %s of the contract, %s', (body, pointer, words) => {
     expect(messageOf(body, pointer)).toBe(words);
