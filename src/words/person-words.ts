@@ -18,7 +18,7 @@ export const RESOLVE_ACTIONS = vocabulary({
   },
   create: {
     label: 'Create',
-    hint: 'Looks up the email and links its user, otherwise creates one; without an email, it creates one immediately, which may be a second account. Sessions and notes of an earlier account stay.',
+    hint: 'Looks up the email and links its user, otherwise creates one; without an email, it creates one immediately, which may be a second account. If this person has another account, such as that of a merged client, it goes on with that one instead. Sessions and notes of an earlier account stay.',
   },
   retry: {
     label: 'Retry',
@@ -26,22 +26,29 @@ export const RESOLVE_ACTIONS = vocabulary({
   },
   ignore: {
     label: 'Ignore',
-    hint: 'Stops syncing this person until it is PUT again or resolved in another way; a person to delete counts as deleted here. Nothing is sent: its account, sessions and notes on the platform stay.',
+    hint: 'Stops syncing this person until it is PUT again or resolved in another way; a person to delete counts as deleted here. Nothing is sent: its account, sessions and notes on the platform stay, but other accounts of a person to delete, such as that of a merged client, are still deleted.',
   },
-  delete: { label: 'Delete', hint: 'Deletes the platform user of a person to delete that was found by its email.' },
-  deleted: { label: 'It is deleted', hint: 'Counts a person to delete as deleted, and sends nothing.' },
+  delete: {
+    label: 'Delete',
+    hint: 'Deletes the platform user of a person to delete that was found by its email, and its other accounts.',
+  },
+  deleted: {
+    label: 'It is deleted',
+    hint: 'Counts the account of a person to delete as deleted, and sends nothing about it. Other accounts of the person are still deleted.',
+  },
 });
 
 const NOTES_HERE = 'Notes stored here stay, unless ERASE_NOTES_OF_DELETED_CLIENTS erases those of a client.';
 const NOTES_THERE = 'the platform’s documentation does not say what happens to its notes there';
+const OTHERS = 'Other accounts of this person, such as that of a merged client, are deleted, too.';
 
 /** The effects on a person to delete. */
 export const DELETION_EFFECTS = {
-  link: `Deletes the platform user that you name; ${NOTES_THERE}. ${NOTES_HERE}`,
-  retry: `Sends the deletion of the account again; ${NOTES_THERE}. ${NOTES_HERE}`,
-  delete: `Deletes the linked platform user, even if someone else uses it; ${NOTES_THERE}. ${NOTES_HERE}`,
-  deleted: `Counts this person as deleted and sends nothing, because the platform has no such user. ${NOTES_HERE}`,
-  ignore: `Counts this person as deleted and sends nothing: any account of it stays on the platform, with its notes. ${NOTES_HERE}`,
+  link: `Deletes the platform user that you name; ${NOTES_THERE}. ${OTHERS} ${NOTES_HERE}`,
+  retry: `Sends the deletion of the account again; ${NOTES_THERE}. ${OTHERS} ${NOTES_HERE}`,
+  delete: `Deletes the linked platform user, even if someone else uses it; ${NOTES_THERE}. ${OTHERS} ${NOTES_HERE}`,
+  deleted: `Counts this account as deleted and sends nothing about it, because the platform has no such user. ${OTHERS} ${NOTES_HERE}`,
+  ignore: `Counts this account as deleted and sends nothing about it: if there is one, it stays on the platform, with its notes. ${OTHERS} ${NOTES_HERE}`,
 };
 
 /** A reason that lasts until an operator decides or the EHR writes. */

@@ -84,6 +84,21 @@ test('a synced person is never created again, linked elsewhere or ignored', () =
 });
 
 describe('the choices of a person', () => {
+  test('say what happens to its other accounts', () => {
+    const person: Person = { ...mapped, others: [{ id: 'u-2', origin: 'created', role: null }] };
+    const deletions: Person[] = [
+      { ...person, wanted: false, review: 'delete-unconfirmed' },
+      { ...person, wanted: false, origin: 'linked' },
+    ];
+    const created = choices('needs-review', { ...person, review: 'platform-user-missing' }).filter(
+      ({ action }) => action === 'create',
+    );
+    const told = [...deletions.flatMap((each) => choices('needs-review', each)), ...created];
+    expect(told.length).toBeGreaterThan(6);
+    for (const { action, does } of told)
+      expect([action, does]).toEqual([action, expect.stringMatching(/other account/i)]);
+  });
+
   const choices = (state: PersonState, person: Person, context = known) => resolveChoices(state, person, context);
   const actions = (...given: Parameters<typeof choices>) => choices(...given).map(({ action }) => action);
   const failed: Person = { ...mapped, fault: 'rejected' };
