@@ -5,8 +5,9 @@ import { isCreate, type OtherUser, type Person, withNextUser } from './person.js
 const REFUSALS = {
   'client-deleted': 'This client was deleted. PUT it again first.',
   'call-under-way':
-    'A create or deletion of one of the two clients is not settled. Repeat the merge once it is (see both with GET).',
-  'session-requested': 'A session of one of the two clients was requested, and is not settled. Repeat the merge later.',
+    'A create or deletion of one of the two clients is not settled. Repeat the merge once it is; resolve the client if it needs a review (see both with GET).',
+  'session-requested':
+    'A session of one of the two clients was requested, and is not settled. Repeat the merge once it is; resolve the session if its state is Unknown.',
 };
 
 /**
