@@ -800,9 +800,10 @@ export interface paths {
         put?: never;
         /**
          * Resolve a selection of people manually
-         * @description Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
-         *       that do not accept the action, and those that change while it runs. To link people, import a CSV file with the
-         *       column `platformUserId`.
+         * @description Count with `dryRun` first, and send the count to resolve no more than these. It leaves out people that do not
+         *       accept the action, and those that change while it runs. Retried people come after those who are due already; none
+         *       accepts a retry whose reason only the EHR or another action can end. To link people, import a CSV file with the column
+         *       `platformUserId`.
          *
          *     Needs a key with the scope `people:write`.
          */
@@ -824,8 +825,7 @@ export interface paths {
         put?: never;
         /**
          * Retry all people that need a review or have failed for one reason
-         * @description Count with `dryRun` first, and send the count to retry no more than these. Their last calls are made again with the current data, after
-         *       those of people who are due already. The count is 0 for reasons that only the EHR or a resolve action can end.
+         * @description As `POST /v1/people/resolve` with the action `retry`.
          *
          *     Needs a key with the scope `people:write`.
          */
@@ -2637,42 +2637,31 @@ export interface components {
             email?: string;
             externalId?: string;
         };
-        ResolvePlanRequest: {
-            /** @description From the dry run */
-            count: number;
-            /** @description From the dry run */
-            digest: string;
-        };
-        ResolveSelectionRequest: {
+        SelectionRequest: {
             /**
              * @description True to count only. Defaults to false
              * @default false
              */
             dryRun: boolean;
             /** @enum {string} */
-            action: "create" | "ignore";
+            action: "create" | "ignore" | "retry";
+            /** @description Selects only these. Defaults to all */
+            externalIds?: string[];
             /**
              * @description Selects the people that need a review or have failed for this reason
              * @enum {string}
              */
             code: "create-unknown" | "delete-linked" | "delete-unconfirmed" | "delete-unknown" | "email-taken" | "forbidden" | "ignored" | "platform-user-missing" | "platform-user-taken" | "rejected" | "restored-unknown" | "role-mismatch" | "unanswered";
             /** @enum {string} */
+            state?: "failed" | "needs-review";
+            /** @enum {string} */
             kind?: "client" | "provider";
-            /** @description Selects only these. Defaults to all */
-            externalIds?: string[];
-            /** @description Required unless dryRun: the plan of the dry run */
-            plan?: components["schemas"]["ResolvePlanRequest"];
+            /** @description The count of the dry run: if there are more people now, none is changed. Defaults to all */
+            count?: number;
         };
-        ResolveSelectionResponse: {
+        SelectionResponse: {
             dryRun: boolean;
             /** @description Resolved people; with dryRun, those that accept the action */
-            count: number;
-            /** @description Send it back to resolve exactly these */
-            plan: components["schemas"]["ResolvePlanRequest"];
-        };
-        RetryResponse: {
-            dryRun: boolean;
-            /** @description Retried people; with dryRun, those that would be */
             count: number;
         };
         NamesRequest: {
@@ -5266,21 +5255,22 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ResolveSelectionRequest"];
+                "application/json": components["schemas"]["SelectionRequest"];
             };
         };
         responses: {
             /**
-             * @description Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
-             *       that do not accept the action, and those that change while it runs. To link people, import a CSV file with the
-             *       column `platformUserId`.
+             * @description Count with `dryRun` first, and send the count to resolve no more than these. It leaves out people that do not
+             *       accept the action, and those that change while it runs. Retried people come after those who are due already; none
+             *       accepts a retry whose reason only the EHR or another action can end. To link people, import a CSV file with the column
+             *       `platformUserId`.
              */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ResolveSelectionResponse"];
+                    "application/json": components["schemas"]["SelectionResponse"];
                 };
             };
             default: components["responses"]["problem"];
@@ -5295,7 +5285,7 @@ export interface operations {
                 code: "create-unknown" | "delete-linked" | "delete-unconfirmed" | "delete-unknown" | "email-taken" | "forbidden" | "ignored" | "platform-user-missing" | "platform-user-taken" | "rejected" | "restored-unknown" | "role-mismatch" | "unanswered";
                 state?: "failed" | "needs-review";
                 kind?: "client" | "provider";
-                /** @description The count of the dry run: if there are more people now, none is retried. Defaults to all */
+                /** @description The count of the dry run: if there are more people now, none is changed. Defaults to all */
                 count?: number;
             };
             header?: {
@@ -5309,16 +5299,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /**
-             * @description Count with `dryRun` first, and send the count to retry no more than these. Their last calls are made again with the current data, after
-             *       those of people who are due already. The count is 0 for reasons that only the EHR or a resolve action can end.
-             */
+            /** @description As `POST /v1/people/resolve` with the action `retry`. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RetryResponse"];
+                    "application/json": components["schemas"]["SelectionResponse"];
                 };
             };
             default: components["responses"]["problem"];

@@ -14,12 +14,11 @@ import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import {
   NAMES_BODY_LIMIT,
   NamesRequest,
-  ResolveSelectionRequest,
-  ResolveSelectionResponse,
   RetryQuery,
-  RetryResponse,
   SELECTION_BODY_LIMIT,
   SearchRequest,
+  SelectionRequest,
+  SelectionResponse,
   TraceRequest,
 } from './people.dto.js';
 import { PeopleLookup } from './people-lookup.service.js';
@@ -94,29 +93,29 @@ export class PeopleController {
   /**
    * Resolve a selection of people manually
    *
-   * @remarks Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
-   *   that do not accept the action, and those that change while it runs. To link people, import a CSV file with the
-   *   column `platformUserId`.
+   * @remarks Count with `dryRun` first, and send the count to resolve no more than these. It leaves out people that do not
+   *   accept the action, and those that change while it runs. Retried people come after those who are due already; none
+   *   accepts a retry whose reason only the EHR or another action can end. To link people, import a CSV file with the column
+   *   `platformUserId`.
    */
   @Post('resolve')
   @RouteOptions({ bodyLimit: SELECTION_BODY_LIMIT })
   @HttpCode(200)
   @Scopes('people:write')
-  resolve(@Body() dto: ResolveSelectionRequest): Promise<ResolveSelectionResponse> {
+  resolve(@Body() dto: SelectionRequest): Promise<SelectionResponse> {
     return this.selection.resolve(dto);
   }
 
   /**
    * Retry all people that need a review or have failed for one reason
    *
-   * @remarks Count with `dryRun` first, and send the count to retry no more than these. Their last calls are made again with the current data, after
-   *   those of people who are due already. The count is 0 for reasons that only the EHR or a resolve action can end.
+   * @remarks As `POST /v1/people/resolve` with the action `retry`.
    */
   @Post('retry')
   @HttpCode(200)
   @Scopes('people:write')
-  retry(@Query() query: RetryQuery): Promise<RetryResponse> {
-    return this.selection.retry(query);
+  retry(@Query() query: RetryQuery): Promise<SelectionResponse> {
+    return this.selection.resolve({ ...query, action: 'retry' });
   }
 
   /**

@@ -8,12 +8,9 @@ import {
   IsArray,
   IsBoolean,
   IsInt,
-  IsObject,
   IsOptional,
-  Matches,
   Min,
   ValidateIf,
-  ValidateNested,
 } from 'class-validator';
 import { fieldRule, OneOf, OptionalOneOf, OptionalText, toBoolean } from '../../http/request/fields.js';
 import { PageQuery } from '../../http/request/page.js';
@@ -183,58 +180,6 @@ const SELECTION_MAX = 1_000;
 /** Maximum bytes of a selection: the most people, with the longest ids, every character escaped. */
 export const SELECTION_BODY_LIMIT = SELECTION_MAX * (6 * EXTERNAL_ID_MAX + 3) + 1_024;
 
-export class ResolvePlanRequest {
-  /** From the dry run */
-  @IsInt()
-  @Min(0)
-  count!: number;
-
-  /** From the dry run */
-  @Matches(/^[\w-]{43}$/, { message: 'must be the digest of the dry run' })
-  digest!: string;
-}
-
-/** `POST /v1/people/resolve` */
-export class ResolveSelectionRequest {
-  @OneOf(BULK_ACTIONS)
-  action!: BulkAction;
-
-  /** Selects the people that need a review or have failed for this reason */
-  @OneOf(UNSETTLED_CODES)
-  code!: Review | Fault;
-
-  @OptionalOneOf(PERSON_KINDS)
-  kind?: PersonKind;
-
-  /** Selects only these. Defaults to all */
-  @IsOptional()
-  @IsArray({ message: 'must be a list of external ids' })
-  @ArrayNotEmpty({ message: 'must name at least one person, or be left out' })
-  @ArrayMaxSize(SELECTION_MAX)
-  @IsExternalId({ each: true })
-  externalIds?: string[];
-
-  /** True to count only. Defaults to false */
-  @ApiPropertyOptional()
-  @IsBoolean()
-  dryRun: boolean = false;
-
-  /** Required unless dryRun: the plan of the dry run */
-  @ValidateIf((body: ResolveSelectionRequest) => !body.dryRun)
-  @IsObject({ message: 'must be the plan of a dry run of the same selection' })
-  @ValidateNested()
-  @Type(() => ResolvePlanRequest)
-  plan?: ResolvePlanRequest;
-}
-
-export class ResolveSelectionResponse {
-  dryRun!: boolean;
-  /** Resolved people; with dryRun, those that accept the action */
-  count!: number;
-  /** Send it back to resolve exactly these */
-  plan!: ResolvePlanRequest;
-}
-
 /** The query of `POST /v1/people/retry` */
 export class RetryQuery {
   /** Selects the people that need a review or have failed for this reason */
@@ -253,7 +198,7 @@ export class RetryQuery {
   @IsBoolean({ message: 'must be true or false' })
   dryRun: boolean = false;
 
-  /** The count of the dry run: if there are more people now, none is retried. Defaults to all */
+  /** The count of the dry run: if there are more people now, none is changed. Defaults to all */
   @IsOptional()
   @Type(() => Number)
   @IsInt({ message: 'must be the count of a dry run of the same selection' })
@@ -261,8 +206,22 @@ export class RetryQuery {
   count?: number;
 }
 
-export class RetryResponse {
+/** `POST /v1/people/resolve` */
+export class SelectionRequest extends RetryQuery {
+  @OneOf(BULK_ACTIONS)
+  action!: BulkAction;
+
+  /** Selects only these. Defaults to all */
+  @IsOptional()
+  @IsArray({ message: 'must be a list of external ids' })
+  @ArrayNotEmpty({ message: 'must name at least one person, or be left out' })
+  @ArrayMaxSize(SELECTION_MAX)
+  @IsExternalId({ each: true })
+  externalIds?: string[];
+}
+
+export class SelectionResponse {
   dryRun!: boolean;
-  /** Retried people; with dryRun, those that would be */
+  /** Resolved people; with dryRun, those that accept the action */
   count!: number;
 }
