@@ -619,6 +619,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/providers/{externalId}/rename": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rename a person: only its external id changes
+         * @description Needs a key with the scope `people:write`.
+         */
+        post: operations["Providers.rename"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/clients": {
         parameters: {
             query?: never;
@@ -687,6 +707,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/clients/{externalId}/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Merge a client into another one; cannot be undone
+         * @description The other client keeps its name, email and providers. What was stated about the merged one is gone. Both users
+         *       on the platform stay until the other client is deleted, which deletes both.
+         *
+         *     Needs a key with the scope `people:write`.
+         */
+        post: operations["Clients.merge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/clients/{externalId}/resolve": {
         parameters: {
             query?: never;
@@ -707,20 +750,20 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/people/stuck": {
+    "/v1/clients/{externalId}/rename": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /**
-         * List people who have been in one state for too long, oldest first
-         * @description Needs a key with the scope `people:read`.
-         */
-        get: operations["People.stuck"];
+        get?: never;
         put?: never;
-        post?: never;
+        /**
+         * Rename a person: only its external id changes
+         * @description Needs a key with the scope `people:write`.
+         */
+        post: operations["Clients.rename"];
         delete?: never;
         options?: never;
         head?: never;
@@ -892,69 +935,6 @@ export interface paths {
         get: operations["PeopleCsv.all"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/providers/{externalId}/rename": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Rename a provider: only its external id changes
-         * @description Needs a key with the scope `people:write`.
-         */
-        post: operations["Identity.renameProvider"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/clients/{externalId}/rename": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Rename a client: only its external id changes
-         * @description Needs a key with the scope `people:write`.
-         */
-        post: operations["Identity.renameClient"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/clients/{externalId}/merge": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Merge a client into another one; cannot be undone
-         * @description The other client keeps its name, email and providers. What was stated about the merged one is gone. Both users
-         *       on the platform stay until the other client is deleted, which deletes both.
-         *
-         *     Needs a key with the scope `people:write`.
-         */
-        post: operations["Identity.merge"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2557,6 +2537,10 @@ export interface components {
              */
             action: "create" | "delete" | "deleted" | "ignore" | "link" | "retry";
         };
+        RenameRequest: {
+            /** @description The new id, which must never have been used */
+            externalId: string;
+        };
         ClientRequest: {
             /** @example Noor */
             firstName: string;
@@ -2581,23 +2565,9 @@ export interface components {
              */
             providers: string[];
         };
-        StuckPersonResponse: {
-            /**
-             * Format: date-time
-             * @description The start of that state
-             */
-            since: string;
-            /** @enum {string} */
-            kind: "client" | "provider";
-            externalId: string;
-            /** @enum {string} */
-            state: "deleted" | "deleting" | "failed" | "needs-review" | "pending" | "synced" | "waiting";
-            code: string | null;
-            ageSeconds: number;
-        };
-        StuckPersonPageResponse: {
-            items: components["schemas"]["StuckPersonResponse"][];
-            nextCursor: string | null;
+        MergeRequest: {
+            /** @description The id of the surviving client */
+            into: string;
         };
         UnknownPlatformUserResponse: {
             platformUserId: string;
@@ -2759,14 +2729,6 @@ export interface components {
             choices: components["schemas"]["ResolveChoiceResponse"][];
             /** @description At most 100 calls, newest first */
             history: components["schemas"]["TracedCallResponse"][];
-        };
-        RenameRequest: {
-            /** @description The new id, which must never have been used */
-            externalId: string;
-        };
-        MergeRequest: {
-            /** @description The id of the surviving client */
-            into: string;
         };
         NoteTemplateResponse: {
             /** @description The platform's id */
@@ -4896,6 +4858,40 @@ export interface operations {
             default: components["responses"]["problem"];
         };
     };
+    "Providers.rename": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                externalId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameRequest"];
+            };
+        };
+        responses: {
+            /** @description Renamed, now or before */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonResponse"];
+                };
+            };
+            default: components["responses"]["problem"];
+        };
+    };
     "Clients.list": {
         parameters: {
             query?: {
@@ -5092,6 +5088,40 @@ export interface operations {
             default: components["responses"]["problem"];
         };
     };
+    "Clients.merge": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                externalId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MergeRequest"];
+            };
+        };
+        responses: {
+            /** @description The other client; merged, now or before */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonResponse"];
+                };
+            };
+            default: components["responses"]["problem"];
+        };
+    };
     "Clients.resolve": {
         parameters: {
             query?: never;
@@ -5125,31 +5155,35 @@ export interface operations {
             default: components["responses"]["problem"];
         };
     };
-    "People.stuck": {
+    "Clients.rename": {
         parameters: {
-            query?: {
-                /** @description Items on a page */
-                limit?: number;
-                /** @description `nextCursor` of the previous page */
-                cursor?: string;
-            };
+            query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
-            path?: never;
+            path: {
+                externalId: string;
+            };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameRequest"];
+            };
+        };
         responses: {
+            /** @description Renamed, now or before */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["StuckPersonPageResponse"];
+                    "application/json": components["schemas"]["PersonResponse"];
                 };
             };
             default: components["responses"]["problem"];
@@ -5230,6 +5264,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description An email also finds the person whose account on the platform has it, although the EHR has changed it since. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5390,108 +5425,6 @@ export interface operations {
                 };
                 content: {
                     "text/csv": string;
-                };
-            };
-            default: components["responses"]["problem"];
-        };
-    };
-    "Identity.renameProvider": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
-                Prefer?: string;
-                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit log */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path: {
-                externalId: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RenameRequest"];
-            };
-        };
-        responses: {
-            /** @description Renamed, now or before */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PersonResponse"];
-                };
-            };
-            default: components["responses"]["problem"];
-        };
-    };
-    "Identity.renameClient": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
-                Prefer?: string;
-                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit log */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path: {
-                externalId: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RenameRequest"];
-            };
-        };
-        responses: {
-            /** @description Renamed, now or before */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PersonResponse"];
-                };
-            };
-            default: components["responses"]["problem"];
-        };
-    };
-    "Identity.merge": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
-                Prefer?: string;
-                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit log */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path: {
-                externalId: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["MergeRequest"];
-            };
-        };
-        responses: {
-            /** @description The other client; merged, now or before */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PersonResponse"];
                 };
             };
             default: components["responses"]["problem"];

@@ -6,7 +6,7 @@ import { Caller, type Principal, Scopes } from '../../access/identity/scopes.js'
 import { Audit } from '../../audit/audit.js';
 import type { Subject } from '../../audit/audit-record.js';
 import { PrismaService } from '../../database/prisma.service.js';
-import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
+import { decodeCursor, PageQuery, pageOf } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
 import { csvLine } from '../../text/csv-line.js';
 import { PERSON_KINDS, type PersonKind } from '../rules/person.js';
@@ -22,14 +22,11 @@ import {
   TraceRequest,
 } from './people.dto.js';
 import { PeopleLookup } from './people-lookup.service.js';
-import { PeopleMonitoring } from './people-monitoring.js';
 import { PeopleSelection } from './people-selection.service.js';
 import {
   NamesResponse,
   PersonPageResponse,
-  PersonResponse,
   PlatformUserResponse,
-  StuckPersonPageResponse,
   UnknownPlatformUserPageResponse,
 } from './person-view.js';
 import { TraceResponse } from './trace.dto.js';
@@ -42,26 +39,9 @@ export class PeopleController {
   constructor(
     private readonly people: PeopleLookup,
     private readonly users: PlatformUsersRepository,
-    private readonly monitoring: PeopleMonitoring,
     private readonly selection: PeopleSelection,
     private readonly audit: Audit,
   ) {}
-
-  /** List people who have been in one state for too long, oldest first */
-  @Get('stuck')
-  async stuck(@Query() { cursor, limit }: PageQuery): Promise<StuckPersonPageResponse> {
-    const [since, id] = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [];
-    const people = await this.monitoring.stuck(limit + 1, since && id ? { since, id } : undefined);
-    return pageOf(
-      people,
-      limit,
-      (person) => [person.since, person.id],
-      ({ id: _, ...person }) => {
-        this.audit.about(person.kind, person.externalId);
-        return person;
-      },
-    );
-  }
 
   /** List platform users that the EHR does not know */
   @Get('unknown-to-ehr')
@@ -85,8 +65,7 @@ export class PeopleController {
    */
   @Post('search')
   @HttpCode(200)
-  @ApiOkResponse({ type: PersonPageResponse })
-  async search(@Body() dto: SearchRequest): Promise<Page<PersonResponse>> {
+  async search(@Body() dto: SearchRequest): Promise<PersonPageResponse> {
     return { items: await this.people.search(dto), nextCursor: null };
   }
 
