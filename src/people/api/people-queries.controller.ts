@@ -12,10 +12,9 @@ import { csvLine } from '../../text/csv-line.js';
 import { PERSON_KINDS, type PersonKind } from '../rules/person.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import {
-  NAMES_BODY_LIMIT,
+  IDS_BODY_LIMIT,
   NamesRequest,
   RetryQuery,
-  SELECTION_BODY_LIMIT,
   SearchRequest,
   SelectionRequest,
   SelectionResponse,
@@ -78,7 +77,7 @@ export class PeopleController {
    *   `platformUserId`.
    */
   @Post('resolve')
-  @RouteOptions({ bodyLimit: SELECTION_BODY_LIMIT })
+  @RouteOptions({ bodyLimit: IDS_BODY_LIMIT })
   @HttpCode(200)
   @Scopes('people:write')
   resolve(@Body() dto: SelectionRequest): Promise<SelectionResponse> {
@@ -103,7 +102,7 @@ export class PeopleController {
    * @remarks Unknown and deleted people are absent.
    */
   @Post('names')
-  @RouteOptions({ bodyLimit: NAMES_BODY_LIMIT })
+  @RouteOptions({ bodyLimit: IDS_BODY_LIMIT })
   @HttpCode(200)
   async names(@Body() dto: NamesRequest): Promise<NamesResponse> {
     return { items: await this.people.names(dto) };
