@@ -9,7 +9,8 @@ import { PrismaService } from '../../database/prisma.service.js';
 import { decodeCursor, PageQuery, pageOf } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
 import { csvLine } from '../../text/csv-line.js';
-import { PERSON_KINDS, type PersonKind } from '../rules/person.js';
+import { PERSON_KINDS } from '../rules/person.js';
+import type { StoredPerson } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import {
   IDS_BODY_LIMIT,
@@ -119,10 +120,9 @@ export class PeopleController {
 /** People read by one query. */
 const PAGE = 1_000;
 
-interface CsvPage {
-  kind: PersonKind;
-  rows: { externalId: string; platformUserId: string | null }[];
-}
+const CSV_FIELDS = { kind: true, externalId: true, platformUserId: true } as const;
+
+type CsvRow = Pick<StoredPerson, keyof typeof CSV_FIELDS>;
 
 /** People with their platform users, as a file that links them again when it is imported. */
 @ApiTags('people')
@@ -139,8 +139,8 @@ export class PeopleCsvController {
   @Get()
   @ApiOkResponse({ content: { 'text/csv': { schema: { type: 'string' } } } })
   async all(@Caller() caller: Principal, @Res() reply: FastifyReply): Promise<void> {
-    const pages = await this.audit.parts(this.pages(), ({ kind, rows }) =>
-      rows.map((row): Subject => [kind, row.externalId]),
+    const pages = await this.audit.parts(this.pages(), (rows) =>
+      rows.map(({ kind, externalId }): Subject => [kind, externalId]),
     );
     reply.header('content-type', 'text/csv; charset=utf-8');
     reply.header('content-disposition', 'attachment; filename="people.csv"');
@@ -148,24 +148,28 @@ export class PeopleCsvController {
   }
 
   /** All people page by page: memory stays constant, no matter how many people there are. */
-  private async *pages(): AsyncGenerator<CsvPage> {
+  private async *pages(): AsyncGenerator<CsvRow[]> {
     for (const kind of PERSON_KINDS) {
-      let after: string | undefined = '';
-      while (after !== undefined) {
+      let rows: CsvRow[] = [];
+      do {
         // Without people whose deletion was requested, because importing them again would revoke it.
-        const where = { kind, externalId: { gt: after }, wanted: true };
-        const select = { externalId: true, platformUserId: true } as const;
-        const page = { where, orderBy: { externalId: 'asc' as const }, take: PAGE, select };
-        const rows: CsvPage['rows'] = await this.prisma.person.findMany(page);
-        yield { kind, rows };
-        after = rows.length < PAGE ? undefined : rows.at(-1)?.externalId;
-      }
+        const where = { kind, externalId: { gt: rows.at(-1)?.externalId ?? '' }, wanted: true };
+        rows = await this.prisma.person.findMany({
+          where,
+          orderBy: { externalId: 'asc' },
+          take: PAGE,
+          select: CSV_FIELDS,
+        });
+        yield rows;
+      } while (rows.length === PAGE);
     }
   }
 }
 
-async function* csvOf(pages: AsyncIterable<CsvPage>): AsyncGenerator<string> {
+async function* csvOf(pages: AsyncIterable<CsvRow[]>): AsyncGenerator<string> {
   yield csvLine(['kind', 'externalId', 'platformUserId']);
-  for await (const { kind, rows } of pages)
-    yield rows.map((row) => csvLine([kind, row.externalId, row.platformUserId ?? ''])).join('');
+  for await (const rows of pages)
+    yield rows
+      .map(({ kind, externalId, platformUserId }) => csvLine([kind, externalId, platformUserId ?? '']))
+      .join('');
 }

@@ -89,10 +89,8 @@ export class PeopleService {
 
   /** Deletes a person. @throws {Problem} 404, or 409 `provider-in-use` with the number of clients */
   async remove(key: PersonKey): Promise<PersonResponse> {
-    let isKnown = false;
     const removed = this.change(async (tx) => {
       const row = await this.mustLock(tx, key);
-      isKnown = true;
       const { id } = row;
       const clients = await tx.clientProvider.count({ where: { providerId: id, client: { wanted: true } } });
       if (clients > 0) {
@@ -103,7 +101,7 @@ export class PeopleService {
       return { row: await this.people.mustLock(tx, id) };
     });
     return removed.catch(async (error: unknown) => {
-      if (isKnown || !(error instanceof Problem && error.status === 404)) throw error;
+      if (!(error instanceof Problem && error.status === 404)) throw error;
       // Otherwise an import has created the person since.
       if (await this.deletedIds.store(key)) throw error;
       return this.remove(key);
@@ -113,7 +111,7 @@ export class PeopleService {
   /** Shows a person, waiting until it is settled. @param seconds the maximum wait @throws {Problem} 404; 301 */
   async show(key: PersonKey, seconds = 0, signal?: AbortSignal): Promise<PersonResponse> {
     const read = async () => {
-      const row = await this.people.find({ kind: key.kind, externalId: key.externalId });
+      const row = await this.people.find(key);
       if (row) return this.view(row);
       await this.formerIds.redirect(key.kind, key.externalId);
       return this.unknown(key.kind);
@@ -130,7 +128,7 @@ export class PeopleService {
   async awaitSettled(view: PersonResponse, seconds: number, signal?: AbortSignal): Promise<PersonResponse> {
     if (seconds === 0 || isSettled(view)) return view;
     return afterCommit(
-      () => this.show(view, seconds, signal),
+      () => this.show({ kind: view.kind, externalId: view.externalId }, seconds, signal),
       () => view,
     );
   }
@@ -210,8 +208,8 @@ export class PeopleService {
   }
 
   /** Reads a person. @throws {Problem} 404; 409 `renamed` or `merged` */
-  async read({ kind, externalId }: PersonKey): Promise<PersonRow> {
-    return this.found({ kind, externalId }, await this.people.find({ kind, externalId }));
+  async read(key: PersonKey): Promise<PersonRow> {
+    return this.found(key, await this.people.find(key));
   }
 
   /** Locks a person. @throws {Problem} 404; 409 `renamed` or `merged` */
