@@ -619,6 +619,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/providers/{externalId}/rename": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rename a person: only its external id changes
+         * @description Needs a key with the scope `people:write`.
+         */
+        post: operations["Providers.rename"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/clients": {
         parameters: {
             query?: never;
@@ -687,6 +707,29 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/clients/{externalId}/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Merge a client into another one; cannot be undone
+         * @description The other client keeps its name, email and providers. What was stated about the merged one is gone. Both users
+         *       on the platform stay until the other client is deleted, which deletes both.
+         *
+         *     Needs a key with the scope `people:write`.
+         */
+        post: operations["Clients.merge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/clients/{externalId}/resolve": {
         parameters: {
             query?: never;
@@ -707,20 +750,20 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/people/stuck": {
+    "/v1/clients/{externalId}/rename": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /**
-         * List people who have been in one state for too long, oldest first
-         * @description Needs a key with the scope `people:read`.
-         */
-        get: operations["People.stuck"];
+        get?: never;
         put?: never;
-        post?: never;
+        /**
+         * Rename a person: only its external id changes
+         * @description Needs a key with the scope `people:write`.
+         */
+        post: operations["Clients.rename"];
         delete?: never;
         options?: never;
         head?: never;
@@ -800,9 +843,10 @@ export interface paths {
         put?: never;
         /**
          * Resolve a selection of people manually
-         * @description Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
-         *       that do not accept the action, and those that change while it runs. To link people, import a CSV file with the
-         *       column `platformUserId`.
+         * @description Count with `dryRun` first, and send the count to resolve no more than these. It leaves out people that do not
+         *       accept the action, and those that change while it runs. Retried people come after those who are due already; none
+         *       accepts a retry whose reason only the EHR or another action can end. To link people, import a CSV file with the column
+         *       `platformUserId`.
          *
          *     Needs a key with the scope `people:write`.
          */
@@ -824,8 +868,7 @@ export interface paths {
         put?: never;
         /**
          * Retry all people that need a review or have failed for one reason
-         * @description Count with `dryRun` first, and send the count to retry no more than these. Their last calls are made again with the current data, after
-         *       those of people who are due already. The count is 0 for reasons that only the EHR or a resolve action can end.
+         * @description As `POST /v1/people/resolve` with the action `retry`.
          *
          *     Needs a key with the scope `people:write`.
          */
@@ -892,69 +935,6 @@ export interface paths {
         get: operations["PeopleCsv.all"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/providers/{externalId}/rename": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Rename a provider: only its external id changes
-         * @description Needs a key with the scope `people:write`.
-         */
-        post: operations["Identity.renameProvider"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/clients/{externalId}/rename": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Rename a client: only its external id changes
-         * @description Needs a key with the scope `people:write`.
-         */
-        post: operations["Identity.renameClient"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/v1/clients/{externalId}/merge": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Merge a client into another one; cannot be undone
-         * @description The other client keeps its name, email and providers. What was stated about the merged one is gone. Both users
-         *       on the platform stay until the other client is deleted, which deletes both.
-         *
-         *     Needs a key with the scope `people:write`.
-         */
-        post: operations["Identity.merge"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2549,13 +2529,17 @@ export interface components {
             lastName: string;
         };
         ResolveRequest: {
-            /** @description The platform user to link to; only with `link` */
-            platformUserId?: string;
             /**
              * @description `delete` is only for code delete-linked, `deleted` only for delete-unconfirmed
              * @enum {string}
              */
             action: "create" | "delete" | "deleted" | "ignore" | "link" | "retry";
+            /** @description The platform user to link to, a UUID; only with `link`, which needs it */
+            platformUserId?: string;
+        };
+        RenameRequest: {
+            /** @description The new id, which must never have been used */
+            externalId: string;
         };
         ClientRequest: {
             /** @example Noor */
@@ -2581,23 +2565,9 @@ export interface components {
              */
             providers: string[];
         };
-        StuckPersonResponse: {
-            /**
-             * Format: date-time
-             * @description The start of that state
-             */
-            since: string;
-            /** @enum {string} */
-            kind: "client" | "provider";
-            externalId: string;
-            /** @enum {string} */
-            state: "deleted" | "deleting" | "failed" | "needs-review" | "pending" | "synced" | "waiting";
-            code: string | null;
-            ageSeconds: number;
-        };
-        StuckPersonPageResponse: {
-            items: components["schemas"]["StuckPersonResponse"][];
-            nextCursor: string | null;
+        MergeRequest: {
+            /** @description The id of the surviving client */
+            into: string;
         };
         UnknownPlatformUserResponse: {
             platformUserId: string;
@@ -2637,42 +2607,31 @@ export interface components {
             email?: string;
             externalId?: string;
         };
-        ResolvePlanRequest: {
-            /** @description From the dry run */
-            count: number;
-            /** @description From the dry run */
-            digest: string;
-        };
-        ResolveSelectionRequest: {
+        SelectionRequest: {
             /**
              * @description True to count only. Defaults to false
              * @default false
              */
             dryRun: boolean;
             /** @enum {string} */
-            action: "create" | "ignore";
+            action: "create" | "ignore" | "retry";
+            /** @description Selects only these. Defaults to all */
+            externalIds?: string[];
             /**
              * @description Selects the people that need a review or have failed for this reason
              * @enum {string}
              */
             code: "create-unknown" | "delete-linked" | "delete-unconfirmed" | "delete-unknown" | "email-taken" | "forbidden" | "ignored" | "platform-user-missing" | "platform-user-taken" | "rejected" | "restored-unknown" | "role-mismatch" | "unanswered";
             /** @enum {string} */
+            state?: "failed" | "needs-review";
+            /** @enum {string} */
             kind?: "client" | "provider";
-            /** @description Selects only these. Defaults to all */
-            externalIds?: string[];
-            /** @description Required unless dryRun: the plan of the dry run */
-            plan?: components["schemas"]["ResolvePlanRequest"];
+            /** @description The count of the dry run: if there are more people now, none is changed. Defaults to all */
+            count?: number;
         };
-        ResolveSelectionResponse: {
+        SelectionResponse: {
             dryRun: boolean;
             /** @description Resolved people; with dryRun, those that accept the action */
-            count: number;
-            /** @description Send it back to resolve exactly these */
-            plan: components["schemas"]["ResolvePlanRequest"];
-        };
-        RetryResponse: {
-            dryRun: boolean;
-            /** @description Retried people; with dryRun, those that would be */
             count: number;
         };
         NamesRequest: {
@@ -2770,14 +2729,6 @@ export interface components {
             choices: components["schemas"]["ResolveChoiceResponse"][];
             /** @description At most 100 calls, newest first */
             history: components["schemas"]["TracedCallResponse"][];
-        };
-        RenameRequest: {
-            /** @description The new id, which must never have been used */
-            externalId: string;
-        };
-        MergeRequest: {
-            /** @description The id of the surviving client */
-            into: string;
         };
         NoteTemplateResponse: {
             /** @description The platform's id */
@@ -3742,7 +3693,7 @@ export interface components {
              * @description Branch on it. docs/reference/problems.md has the status and the meaning of each
              * @enum {string}
              */
-            type: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:api-key-ended" | "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-platform-user-id" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:confirm-at-provider" | "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:cursor-gone" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:held-by-setting" | "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:job-id-needed" | "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:key-sign-in-off" | "urn:notebridge:problem:length-required" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:not-acceptable" | "urn:notebridge:problem:not-built" | "urn:notebridge:problem:not-configured" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-genuine" | "urn:notebridge:problem:not-kept" | "urn:notebridge:problem:not-next" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:not-waiting" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:plan-changed" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unclear" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:platform-user-id-needed" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:provider-not-found" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:same-client" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-id-needed" | "urn:notebridge:problem:session-requested" | "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:session-unsettled" | "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:step-up-required" | "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-rows" | "urn:notebridge:problem:too-many-streams" | "urn:notebridge:problem:too-many-subscriptions" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:transcript-removed" | "urn:notebridge:problem:unauthenticated" | "urn:notebridge:problem:unavailable" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-api-key" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-delivery" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unknown-job" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:unknown-platform-user" | "urn:notebridge:problem:unknown-processing-session" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unknown-row" | "urn:notebridge:problem:unknown-session" | "urn:notebridge:problem:unknown-subscription" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type" | "urn:notebridge:problem:upload-broken-off" | "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused" | "urn:notebridge:problem:upload-stalled" | "urn:notebridge:problem:url-not-allowed" | "urn:notebridge:problem:url-too-long" | "urn:notebridge:problem:validation" | "urn:notebridge:problem:wrong-key" | "urn:notebridge:problem:wrong-part" | "urn:notebridge:problem:wrong-state";
+            type: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:api-key-ended" | "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:confirm-at-provider" | "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:cursor-gone" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:held-by-setting" | "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:job-id-needed" | "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:key-sign-in-off" | "urn:notebridge:problem:length-required" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:not-acceptable" | "urn:notebridge:problem:not-built" | "urn:notebridge:problem:not-configured" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-genuine" | "urn:notebridge:problem:not-kept" | "urn:notebridge:problem:not-next" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:not-waiting" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:plan-changed" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unclear" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:provider-not-found" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:same-client" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-id-needed" | "urn:notebridge:problem:session-requested" | "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:session-unsettled" | "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:step-up-required" | "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-rows" | "urn:notebridge:problem:too-many-streams" | "urn:notebridge:problem:too-many-subscriptions" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:transcript-removed" | "urn:notebridge:problem:unauthenticated" | "urn:notebridge:problem:unavailable" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-api-key" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-delivery" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unknown-job" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:unknown-platform-user" | "urn:notebridge:problem:unknown-processing-session" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unknown-row" | "urn:notebridge:problem:unknown-session" | "urn:notebridge:problem:unknown-subscription" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type" | "urn:notebridge:problem:upload-broken-off" | "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused" | "urn:notebridge:problem:upload-stalled" | "urn:notebridge:problem:url-not-allowed" | "urn:notebridge:problem:url-too-long" | "urn:notebridge:problem:validation" | "urn:notebridge:problem:wrong-key" | "urn:notebridge:problem:wrong-part" | "urn:notebridge:problem:wrong-state";
             title: string;
             status: number;
             /** @description One sentence to show */
@@ -4907,6 +4858,40 @@ export interface operations {
             default: components["responses"]["problem"];
         };
     };
+    "Providers.rename": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                externalId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameRequest"];
+            };
+        };
+        responses: {
+            /** @description Renamed, now or before */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonResponse"];
+                };
+            };
+            default: components["responses"]["problem"];
+        };
+    };
     "Clients.list": {
         parameters: {
             query?: {
@@ -5103,6 +5088,40 @@ export interface operations {
             default: components["responses"]["problem"];
         };
     };
+    "Clients.merge": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path: {
+                externalId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MergeRequest"];
+            };
+        };
+        responses: {
+            /** @description The other client; merged, now or before */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonResponse"];
+                };
+            };
+            default: components["responses"]["problem"];
+        };
+    };
     "Clients.resolve": {
         parameters: {
             query?: never;
@@ -5136,31 +5155,35 @@ export interface operations {
             default: components["responses"]["problem"];
         };
     };
-    "People.stuck": {
+    "Clients.rename": {
         parameters: {
-            query?: {
-                /** @description Items on a page */
-                limit?: number;
-                /** @description `nextCursor` of the previous page */
-                cursor?: string;
-            };
+            query?: never;
             header?: {
+                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
+                Prefer?: string;
                 /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit log */
                 "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
             };
-            path?: never;
+            path: {
+                externalId: string;
+            };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RenameRequest"];
+            };
+        };
         responses: {
+            /** @description Renamed, now or before */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["StuckPersonPageResponse"];
+                    "application/json": components["schemas"]["PersonResponse"];
                 };
             };
             default: components["responses"]["problem"];
@@ -5241,6 +5264,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description An email also finds the person whose account on the platform has it, although the EHR has changed it since. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5266,21 +5290,22 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["ResolveSelectionRequest"];
+                "application/json": components["schemas"]["SelectionRequest"];
             };
         };
         responses: {
             /**
-             * @description Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
-             *       that do not accept the action, and those that change while it runs. To link people, import a CSV file with the
-             *       column `platformUserId`.
+             * @description Count with `dryRun` first, and send the count to resolve no more than these. It leaves out people that do not
+             *       accept the action, and those that change while it runs. Retried people come after those who are due already; none
+             *       accepts a retry whose reason only the EHR or another action can end. To link people, import a CSV file with the column
+             *       `platformUserId`.
              */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ResolveSelectionResponse"];
+                    "application/json": components["schemas"]["SelectionResponse"];
                 };
             };
             default: components["responses"]["problem"];
@@ -5295,7 +5320,7 @@ export interface operations {
                 code: "create-unknown" | "delete-linked" | "delete-unconfirmed" | "delete-unknown" | "email-taken" | "forbidden" | "ignored" | "platform-user-missing" | "platform-user-taken" | "rejected" | "restored-unknown" | "role-mismatch" | "unanswered";
                 state?: "failed" | "needs-review";
                 kind?: "client" | "provider";
-                /** @description The count of the dry run: if there are more people now, none is retried. Defaults to all */
+                /** @description The count of the dry run: if there are more people now, none is changed. Defaults to all */
                 count?: number;
             };
             header?: {
@@ -5309,16 +5334,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /**
-             * @description Count with `dryRun` first, and send the count to retry no more than these. Their last calls are made again with the current data, after
-             *       those of people who are due already. The count is 0 for reasons that only the EHR or a resolve action can end.
-             */
+            /** @description As `POST /v1/people/resolve` with the action `retry`. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RetryResponse"];
+                    "application/json": components["schemas"]["SelectionResponse"];
                 };
             };
             default: components["responses"]["problem"];
@@ -5403,108 +5425,6 @@ export interface operations {
                 };
                 content: {
                     "text/csv": string;
-                };
-            };
-            default: components["responses"]["problem"];
-        };
-    };
-    "Identity.renameProvider": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
-                Prefer?: string;
-                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit log */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path: {
-                externalId: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RenameRequest"];
-            };
-        };
-        responses: {
-            /** @description Renamed, now or before */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PersonResponse"];
-                };
-            };
-            default: components["responses"]["problem"];
-        };
-    };
-    "Identity.renameClient": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
-                Prefer?: string;
-                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit log */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path: {
-                externalId: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["RenameRequest"];
-            };
-        };
-        responses: {
-            /** @description Renamed, now or before */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PersonResponse"];
-                };
-            };
-            default: components["responses"]["problem"];
-        };
-    };
-    "Identity.merge": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
-                Prefer?: string;
-                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit log */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path: {
-                externalId: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["MergeRequest"];
-            };
-        };
-        responses: {
-            /** @description The other client; merged, now or before */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["PersonResponse"];
                 };
             };
             default: components["responses"]["problem"];

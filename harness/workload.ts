@@ -79,7 +79,7 @@ async function mirrorPeople(service: Service, day: string, people: number): Prom
     'clients?state=failed',
     'clients?state=synced&limit=20',
     'providers?limit=20',
-    'people/stuck',
+    'people/unknown-to-ehr',
   ]) {
     await read(`/v1/${list}`);
   }

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { Audit } from '../audit/audit.js';
 import { PrismaService, type Tx } from '../database/prisma.service.js';
 import { PeopleService } from '../people/api/people.service.js';
 import type { PersonResponse } from '../people/api/person-view.js';
@@ -14,7 +13,6 @@ export class LegalHolds {
     private readonly prisma: PrismaService,
     private readonly people: PeopleRepository,
     private readonly views: PeopleService,
-    private readonly audit: Audit,
   ) {}
 
   /** @param reason an id or a code, for the audit log @throws {Problem} 404; 409 `renamed` or `merged` */
@@ -50,13 +48,10 @@ export class LegalHolds {
     outcome: string,
     work: (tx: Tx, row: PersonRow) => Promise<void>,
   ): Promise<PersonResponse> {
-    const key = { kind: 'client', externalId } as const;
     return this.prisma.transaction(async (tx) => {
-      const row = await this.views.found(key, await this.people.lock(tx, key), tx);
+      const row = await this.views.mustLock(tx, { kind: 'client', externalId });
       await work(tx, row);
-      const changed = this.views.view(await this.people.mustLock(tx, row.id));
-      await this.audit.store(tx, outcome);
-      return changed;
+      return this.views.stored(tx, await this.people.mustLock(tx, row.id), outcome);
     });
   }
 }

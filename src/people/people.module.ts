@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { PlatformModule } from '../platform/platform.module.js';
-import { IdentityController } from './api/identity.controller.js';
 import { IdentityService } from './api/identity.service.js';
 import { ClientsController, ProvidersController } from './api/people.controller.js';
 import { PeopleService } from './api/people.service.js';
@@ -45,7 +44,7 @@ const shared = [
 /** Providers and clients: the desired state of the EHR, the known state of the platform, and the steps between them. */
 @Module({
   imports: [PlatformModule],
-  controllers: [ProvidersController, ClientsController, PeopleController, PeopleCsvController, IdentityController],
+  controllers: [ProvidersController, ClientsController, PeopleController, PeopleCsvController],
   providers: [...shared, IdentityService, PeopleMonitoring, PeopleSelection, UserCreatedHandler],
   exports: shared,
 })

@@ -60,7 +60,6 @@ const REQUESTS: Record<string, Sentence> = {
   'GET /v1/clients/:externalId/disclosures': viewed('the disclosures of a client'),
   'PUT /v1/clients/:externalId/legal-hold': ['set', 'set', 'a legal hold'],
   'DELETE /v1/clients/:externalId/legal-hold': ['released', 'release', 'a legal hold'],
-  'GET /v1/people/stuck': listed('people who are stuck'),
   'GET /v1/people/unknown-to-ehr': listed('platform users unknown to the EHR'),
   'GET /v1/people/platform-users/:platformUserId': viewed('a platform user'),
   'POST /v1/people/search': ['searched', 'search', 'people'],

@@ -107,7 +107,6 @@ function rowsFor(ids: Awaited<ReturnType<typeof createEach>>): Row[] {
     ['POST /v1/clients/c-new/merge', 'ok', { client: [C, 'c-new'] }, { body: { into: C } }],
     ['DELETE /v1/clients/c-2', 'ok', { client: ['c-2'] }],
     ['GET /v1/people.csv', 'ok', { provider: MANY, client: MANY }],
-    ['GET /v1/people/stuck', 'ok', {}],
     ['GET /v1/people/unknown-to-ehr', 'ok', {}],
     [`GET /v1/people/platform-users/${user}`, 'ok', { 'platform-user': [user], provider: [P] }],
     ['POST /v1/people/search', 'ok', { client: [C] }, { body: { email: 'c-1@example.org' } }],

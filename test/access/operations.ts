@@ -15,7 +15,6 @@ const TABLE: Record<
     GET /v1/clients
     GET /v1/clients/{externalId}
     GET /v1/people.csv
-    GET /v1/people/stuck
     GET /v1/people/unknown-to-ehr
     GET /v1/people/platform-users/{platformUserId}
     POST /v1/people/search

@@ -146,7 +146,7 @@ test('each line of an answer in lines is checked', async () => {
 
 test('an unknown path may answer only that it is not found', async () => {
   const answer = await world.call('GET', '/v1/none');
-  expect([answer.status, (await world.call('DELETE', '/v1/people/stuck')).status]).toEqual([404, 404]);
+  expect([answer.status, (await world.call('DELETE', '/v1/people/unknown-to-ehr')).status]).toEqual([404, 404]);
   expect(await faultAfter(() => undefined, ['GET', '/v1/none'], answerOf(200, 'application/json', '{}'))).toBe(
     'GET on a path that /openapi.json does not describe answered 200, which differs from /openapi.json: the operation is not described.',
   );

@@ -1,5 +1,5 @@
 import type { AuditPageResponse } from '../../src/audit/audit.dto.js';
-import type { ResolveSelectionResponse, RetryResponse } from '../../src/people/api/people.dto.js';
+import type { SelectionResponse } from '../../src/people/api/people.dto.js';
 import { contractFile } from '../support/contract-file.js';
 import { useWorld } from '../world/use-world.js';
 import { peopleOf } from './mirroring.js';
@@ -7,11 +7,11 @@ import { peopleOf } from './mirroring.js';
 const world = useWorld();
 const { begin, beginRemoval, put, resolve, verdict, verdicts, verdictOf, callsDuring } = peopleOf(world);
 
-const select = async <Body = ResolveSelectionResponse>(body: object) =>
+const select = async <Body = SelectionResponse>(body: object) =>
   world.call<Body>('POST', '/v1/people/resolve', { body: { code: 'create-unknown', action: 'create', ...body } });
-const count = async (body: object = {}) => (await select({ ...body, dryRun: true })).body;
+const count = async (body: object = {}) => (await select({ ...body, dryRun: true })).body.count;
 
-const retry = <Body = RetryResponse>(query: Record<string, string>) =>
+const retry = <Body = SelectionResponse>(query: Record<string, string>) =>
   world.call<Body>('POST', `/v1/people/retry?${new URLSearchParams({ code: 'rejected', ...query })}`);
 const counted = async (query: Record<string, string> = {}) => (await retry({ ...query, dryRun: 'true' })).body.count;
 
@@ -44,67 +44,67 @@ describe('POST /v1/people/resolve', () => {
     expect(await verdicts(LOST)).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]);
   });
 
-  test('counts a selection, then resolves exactly these people', async () => {
-    const planned = await count();
-    expect(planned).toMatchObject({ dryRun: true, count: 3 });
+  test('counts a selection, then resolves it', async () => {
+    expect(await count()).toBe(3);
     expect(await verdicts(LOST)).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]);
-    const { body } = await select({ plan: planned.plan });
-    expect(body).toEqual({ ...planned, dryRun: false });
+    expect((await select({ count: 3 })).body).toEqual({ dryRun: false, count: 3 });
     await world.settle();
     expect(await verdicts(LOST)).toEqual([SYNCED, SYNCED, SYNCED]);
     expect(world.platform.simulator.state.users.duplicates()).toEqual({ partnerUserIds: [], emails: [] });
   });
 
-  test('resolves only the named people, and only of the named kind', async () => {
-    expect(await count({ kind: 'provider' })).toMatchObject({ count: 0 });
+  test('resolves only the named people, and only of the named kind and state', async () => {
+    expect([await count({ kind: 'provider' }), await count({ state: 'failed' })]).toEqual([0, 0]);
     const named = { externalIds: ['a', 'b', 'home'], kind: 'client' };
-    const { plan } = await count(named);
-    expect(plan.count).toBe(2);
-    await select({ ...named, plan });
+    expect(await count(named)).toBe(2);
+    await select({ ...named, count: 2 });
     await world.settle();
     expect(await verdicts(LOST)).toEqual([SYNCED, SYNCED, UNKNOWN]);
   });
 
-  test('resolves no one if one of them has changed since it was counted', async () => {
-    const { plan } = await count();
+  test('resolves those that are left if some have changed since they were counted', async () => {
     await resolve('clients/b', { action: 'ignore' });
-    const { status, body } = await select<object>({ plan });
-    expect([status, body]).toEqual([
-      409,
-      expect.objectContaining({ type: 'urn:notebridge:problem:plan-changed', planned: 3, count: 2 }),
-    ]);
+    expect((await select({ count: 3 })).body).toEqual({ dryRun: false, count: 2 });
     await world.settle();
-    expect(await verdicts(LOST)).toEqual([UNKNOWN, ['failed', 'ignored'], UNKNOWN]);
+    expect(await verdicts(LOST)).toEqual([SYNCED, ['failed', 'ignored'], SYNCED]);
   });
 
-  test('resolves no one if the selection has as many people, but others', async () => {
-    const { plan } = await count({ externalIds: ['a', 'b'] });
-    expect((await select<object>({ externalIds: ['b', 'c'], plan })).status).toBe(409);
+  test('resolves no one if more people match than were counted', async () => {
+    const { status, body } = await select<object>({ count: 2 });
+    expect([status, body]).toEqual([
+      409,
+      expect.objectContaining({ type: 'urn:notebridge:problem:plan-changed', planned: 2, count: 3 }),
+    ]);
+    await world.settle();
+    expect(await verdicts(LOST)).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]);
   });
 
   test('leaves out people that do not accept the action, however many they are', async () => {
     await addRejected(1_100);
     world.platform.injectFault({ operation: 'createClient', kind: 'status', status: 400 });
     expect(verdictOf(await put('clients/z'))).toEqual(REJECTED);
-    expect(await count({ code: 'rejected' })).toMatchObject({ count: 1 });
-    const { plan } = await count({ code: 'rejected', action: 'ignore' });
-    expect(plan.count).toBe(1_101);
-    expect((await select({ code: 'rejected', action: 'ignore', plan })).body).toMatchObject({ count: 1_101 });
+    expect(await count({ code: 'rejected' })).toBe(1);
+    const all = { code: 'rejected', action: 'ignore' };
+    expect(await count(all)).toBe(1_101);
+    expect((await select({ ...all, count: 1_101 })).body).toMatchObject({ count: 1_101 });
     expect(await verdicts(['clients/z', 'clients/old-7'])).toEqual([
       ['failed', 'ignored'],
       ['failed', 'ignored'],
     ]);
   });
 
-  test('refuses what is decided one by one or by a retry, and codes that need no operator', async () => {
-    for (const body of [
-      { action: 'link' },
-      { action: 'delete' },
-      { action: 'retry' },
-      { code: 'platform-unreachable' },
-    ])
+  test('retries only the named people', async () => {
+    world.platform.injectFault({ operation: 'createClient', kind: 'status', status: 400, count: 2 });
+    const failed = ['clients/y', 'clients/z'];
+    expect([verdictOf(await put('clients/y')), verdictOf(await put('clients/z'))]).toEqual([REJECTED, REJECTED]);
+    await select({ code: 'rejected', action: 'retry', externalIds: ['z'], count: 1 });
+    await world.settle();
+    expect(await verdicts(failed)).toEqual([REJECTED, SYNCED]);
+  });
+
+  test('refuses what is decided one by one, and codes that need no operator', async () => {
+    for (const body of [{ action: 'link' }, { action: 'delete' }, { code: 'platform-unreachable' }, { count: 'all' }])
       expect((await select<object>({ ...body, dryRun: true })).status).toBe(400);
-    expect((await select<object>({})).status).toBe(400);
   });
 });
 

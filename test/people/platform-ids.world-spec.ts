@@ -99,8 +99,7 @@ describe('a manual link', () => {
   test.each(['nonsense', 'u-1', '6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5', '{6f1c2a34-5b6d-4e7f-8a9b-0c1d2e3f4a5b}'])(
     'is rejected for %s, which is not in the form of the platform’s ids',
     async (id) => {
-      const type = 'urn:notebridge:problem:bad-platform-user-id';
-      expect(await link(id)).toMatchObject({ status: 422, body: { type, pointer: '/platformUserId' } });
+      expect(await link(id)).toMatchObject({ status: 400, body: { pointer: '/platformUserId' } });
       expect(await verdict('clients/lost')).toEqual(['needs-review', 'create-unknown']);
     },
   );

@@ -52,7 +52,7 @@ describe('an email that moves to a new person', () => {
     await put('clients/a', { email });
     await put('clients/a', { email: 'a@example.org' });
     await put('clients/b', { email });
-    expect(await found({ email })).toEqual(['client b', 'client a']);
+    expect(await found({ email })).toEqual(['client a', 'client b']);
     expect(await found({ email: 'a@example.org' })).toEqual(['client a']);
     const { message } = (await get('clients/b')).sync.error ?? {};
     expect(message).toMatch(/or on the platform.*no way to change.*POST \/v1\/people\/search/);

@@ -397,6 +397,7 @@ describe('an operator', () => {
 
 describe('resolve-all', () => {
   const people = ['clients/lost-1', 'clients/lost-2'];
+  const body = { firstName: 'Eve', lastName: 'Roe', providers: ['p1'] };
   const resolveAll = (...more: string[]) => run('resolve-all', 'create-unknown', 'create', ...more);
   const are = (state: string, paths: string[]) =>
     until(`${paths} are ${state}`, async () => {
@@ -424,7 +425,6 @@ describe('resolve-all', () => {
 
   beforeAll(async () => {
     world.injectFault({ operation: 'createClient', kind: 'refuse', count: 2 });
-    const body = { firstName: 'Eve', lastName: 'Roe', providers: ['p1'] };
     for (const path of people) await service.call('PUT', `/v1/${path}`, { body });
     await are('create-unknown', people);
   });
@@ -444,25 +444,31 @@ describe('resolve-all', () => {
     ]);
   });
 
-  it('resolves no one after "no", or if one person has changed since the question', async () => {
+  it('resolves no one after "no", or if more people match than were counted', async () => {
     expect(await answered('n')).toEqual([2, expect.stringContaining('would be resolved with create')]);
+    const lose = async () => {
+      world.injectFault({ operation: 'createClient', kind: 'refuse', count: 1 });
+      await service.call('PUT', '/v1/clients/lost-3', { body });
+      await are('create-unknown', ['clients/lost-3']);
+    };
+    expect(await answered('y', lose)).toEqual([1, expect.stringContaining('The selection has changed')]);
+    await are('create-unknown', people);
+  });
+
+  it('under a hold, resolves those that are left, who are created after the release', async () => {
+    const left = ['clients/lost-2', 'clients/lost-3'];
     const ignore = async () => {
       await service.call('POST', '/v1/clients/lost-1/resolve', { body: { action: 'ignore' } });
     };
-    expect(await answered('y', ignore)).toEqual([1, expect.stringContaining('The selection has changed')]);
-    await are('create-unknown', ['clients/lost-2']);
-  });
-
-  it('under a hold, resolves the counted people, who are created after the release', async () => {
     await run('hold', '--reason', 'CASE-1');
-    expect(await answered('y')).toEqual([
+    expect(await answered('y', ignore)).toEqual([
       0,
-      expect.stringContaining('1 person with create-unknown resolved with create.'),
+      expect.stringContaining('2 people with create-unknown resolved with create.'),
     ]);
-    await are('held', ['clients/lost-2']);
+    await are('held', left);
     expect(world.usersOf('lost-2')).toEqual([]);
     await run('release');
-    await are('synced', ['clients/lost-2']);
+    await are('synced', left);
     expect(world.usersOf('lost-2')).toHaveLength(1);
     const [code, output] = await resolveAll('--yes', '--json');
     expect([code, JSON.parse(output)]).toMatchObject([0, { dryRun: true, count: 0 }]);

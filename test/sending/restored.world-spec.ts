@@ -1,5 +1,5 @@
 import type { ComplianceJobResponse } from '../../src/compliance/compliance.dto.js';
-import type { ResolveSelectionResponse } from '../../src/people/api/people.dto.js';
+import type { SelectionResponse } from '../../src/people/api/people.dto.js';
 import type { SendingResponse } from '../../src/sending/sending.dto.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { importsIn } from '../imports/imports.js';
@@ -25,9 +25,8 @@ const release = async (more: object = { restored: true }) => {
 const resolveAll = async (body: object) => {
   const selection = { code: 'restored-unknown', action: 'create', ...body };
   const ask = async (more: object) =>
-    (await world.call<ResolveSelectionResponse>('POST', '/v1/people/resolve', { body: { ...selection, ...more } }))
-      .body;
-  return ask({ plan: (await ask({ dryRun: true })).plan });
+    (await world.call<SelectionResponse>('POST', '/v1/people/resolve', { body: { ...selection, ...more } })).body;
+  return ask({ count: (await ask({ dryRun: true })).count });
 };
 const link = async (externalId: string) => {
   const content = `kind,externalId,platformUserId\nclient,${externalId},${usersOf(externalId)[0]?.userId}`;

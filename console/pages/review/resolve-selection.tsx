@@ -9,26 +9,17 @@ import { number } from '../../parts/values.js';
 import type { Kind } from '../people/person.js';
 
 type Person = Schemas['PersonResponse'];
-type Code = Schemas['ResolveSelectionRequest']['code'];
-type Action = Schemas['ResolveSelectionRequest']['action'] | 'retry';
+type Request = Schemas['SelectionRequest'];
+type Selection = Omit<Request, 'dryRun' | 'count'>;
+type Code = Selection['code'];
+type Action = Selection['action'];
 
-interface Selection {
-  kind: Kind;
-  code: Code;
-  action: Action;
-  externalIds?: string[];
-}
-
-/** What was counted or changed. A retry has no plan. */
-type Counted = Schemas['RetryResponse'] & Partial<Schemas['ResolveSelectionResponse']>;
-
-/** The actions for all people with a reason, and for chosen ones: a link names one user, and a deletion is confirmed one by one. */
-const OF_ALL: readonly Action[] = ['create', 'retry', 'ignore'];
-const OF_CHOSEN: readonly Action[] = ['create', 'ignore'];
+/** The actions for many people: a link names one user, and a deletion is confirmed one by one. */
+const ACTIONS: readonly Action[] = ['create', 'retry', 'ignore'];
 
 /** The recommended action of a code; otherwise one that creates nothing. */
-const usualFor = (code: Code, actions: readonly Action[]): Action =>
-  actions.find((action) => action === wordOf('personCode', code)?.action) ?? 'ignore';
+const usualFor = (code: Code): Action =>
+  ACTIONS.find((action) => action === wordOf('personCode', code)?.action) ?? 'ignore';
 
 /** The codes that an action may resolve. */
 const unsettledCodes = (): Code[] =>
@@ -52,28 +43,20 @@ export function ResolveSelection(props: { kind: Kind; chosen: readonly Person[];
   );
 }
 
-/** Counts a selection, or changes what was counted. */
-function change({ action, ...selected }: Selection, counted?: Counted): Promise<Counted> {
-  const dryRun = !counted;
-  if (action !== 'retry')
-    return body(api.POST('/v1/people/resolve', { body: { ...selected, action, dryRun, plan: counted?.plan } }));
-  const { kind, code } = selected;
-  return body(api.POST('/v1/people/retry', { params: { query: { kind, code, dryRun, count: counted?.count } } }));
-}
+const resolve = (request: Request) => body(api.POST('/v1/people/resolve', { body: request }));
 
 function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: (isDone: boolean) => void }) {
   // The list behind the dialog is read again after the action, and may be without the chosen people then.
   const [{ kind, chosen }] = useState(props);
-  const count = useMutation({ mutationFn: (selection: Selection) => change(selection) });
-  const run = useAction((selection: Selection) => change(selection, count.data));
+  const count = useMutation({ mutationFn: (selection: Selection) => resolve({ ...selection, dryRun: true }) });
+  const run = useAction((selection: Selection) => resolve({ ...selection, dryRun: false, count: count.data?.count }));
   const planned = count.data;
   const error = count.error ?? run.error;
-  const actions = chosen.length === 0 ? OF_ALL : OF_CHOSEN;
   const codes = unsettledCodes();
   const own = codes.filter((one) => chosen.some(({ sync }) => sync.error?.code === one));
   const offered = own.length > 0 ? own : codes;
   const [code, setCode] = useState<Code>(offered[0] ?? 'email-taken');
-  const [action, setAction] = useState<Action>(usualFor(code, actions));
+  const [action, setAction] = useState<Action>(usualFor(code));
   const recommended = wordOf('personCode', code);
   return (
     <Dialog
@@ -117,12 +100,12 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
           value={code}
           onChange={(next = code) => {
             setCode(next);
-            setAction(usualFor(next, actions));
+            setAction(usualFor(next));
           }}
         />
         <Select
           label="Action"
-          options={actions}
+          options={ACTIONS}
           of="resolveAction"
           value={action}
           onChange={(next = action) => setAction(next)}
@@ -137,7 +120,7 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
       <p className="help">To link many people, import a file with the column platformUserId.</p>
       <div role="status">
         {run.data && <p>{doneOf(run.data.count, action)}</p>}
-        {planned && !run.data && <p>{sentenceOf(planned.count, action)}</p>}
+        {planned && !run.data && <p>{sentenceOf(planned.count)}</p>}
       </div>
       {error && <ErrorNote error={error} />}
     </Dialog>
@@ -146,12 +129,9 @@ function ResolveDialog(props: { kind: Kind; chosen: readonly Person[]; onClose: 
 
 const peopleOf = (count: number): string => `${number(count)} ${count === 1 ? 'person is' : 'people are'}`;
 
-function sentenceOf(count: number, action: Action): string {
+function sentenceOf(count: number): string {
   if (count === 0) return 'This action leads nobody with this reason on. Choose another action.';
-  const selected = `${peopleOf(count)} selected.`;
-  return action === 'retry'
-    ? `${selected} If there are more before you retry them, nobody is retried.`
-    : `${selected} If any of them changes before you resolve them, nobody is resolved.`;
+  return `${peopleOf(count)} selected. If there are more by then, nobody is changed.`;
 }
 
 const doneOf = (count: number, action: Action): string =>

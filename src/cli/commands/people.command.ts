@@ -1,12 +1,12 @@
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
 import type { Page } from '../../http/request/page.js';
-import type { ResolveSelectionResponse, RetryResponse } from '../../people/api/people.dto.js';
+import type { SelectionResponse } from '../../people/api/people.dto.js';
 import type { PersonResponse } from '../../people/api/person-view.js';
 import { PERSON_STATES, type PersonKind } from '../../people/rules/person.js';
 import { UNSETTLED_CODES, UNSETTLED_STATES } from '../../people/rules/person-codes.js';
-import { BULK_ACTIONS, type BulkAction, RESOLVE_ACTIONS, type ResolveAction } from '../../people/rules/resolve-rule.js';
+import { BULK_ACTIONS, type BulkAction, RESOLVE_ACTIONS } from '../../people/rules/resolve-rule.js';
 import { inSentence, labelOf, WORDS } from '../../words/words.js';
-import { type Api, withQuery } from '../api/api.js';
+import type { Api } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
 import { isConfirmed } from '../output/confirm.js';
 import { examples } from '../output/help.js';
@@ -83,7 +83,7 @@ export function addPeopleCommands(program: Command, api: Api): void {
     .addOption(new Option('--code <code>', REASON).choices(UNSETTLED_CODES).makeOptionMandatory())
     .addOption(new Option('--state <state>', 'only people in this state').choices(UNSETTLED_STATES))
     .addHelpText('after', examples('people retry --code rejected', 'people retry --code rejected --kind client --yes'))
-    .action((options: SelectionOptions) => retryAll(api, options));
+    .action((options: SelectionOptions) => resolveAll(api, 'retry', options));
 
   const action = new Argument('<action>', 'what to do; notebridge trace shows which actions apply, with their effects');
   program
@@ -117,37 +117,21 @@ export function addPeopleCommands(program: Command, api: Api): void {
     );
 }
 
-/** Counts the people first, then retries these. */
-async function retryAll(api: Api, { code, kind, state, ...asked }: SelectionOptions): Promise<void> {
-  const retry = (more: Record<string, string>) =>
-    api.post<RetryResponse>(withQuery('/v1/people/retry', { code, kind, state, ...more }));
-  const run = ({ count }: RetryResponse) => retry({ count: String(count) });
-  await confirmed('retry', { ...asked, code }, { planned: await retry({ dryRun: 'true' }), run });
-}
-
-/** Counts the people first, then resolves exactly these, or none if they have changed since. */
-async function resolveAll(api: Api, action: BulkAction, { code, kind, ...asked }: SelectionOptions): Promise<void> {
+/** Says how many people an action changes and how, asks, and changes no more than these. */
+async function resolveAll(api: Api, action: BulkAction, options: SelectionOptions): Promise<void> {
+  const { code, kind, state, yes, json } = options;
   const resolve = (more: object) =>
-    api.post<ResolveSelectionResponse>('/v1/people/resolve', { code, action, kind, ...more });
-  const run = ({ plan }: ResolveSelectionResponse) => resolve({ plan });
-  await confirmed(action, { ...asked, code }, { planned: await resolve({ dryRun: true }), run });
-}
-
-/** Says how many people an action changes and how, asks, and runs it. */
-async function confirmed<T extends { count: number }>(
-  action: ResolveAction,
-  { code, yes, json }: SelectionOptions,
-  { planned, run }: { planned: T; run: (planned: T) => Promise<T> },
-): Promise<void> {
-  if (planned.count === 0) return printAnswer(planned, json, () => `No matching people accept ${action}.`);
-  const what = ({ count }: T) => `${counted(count, 'person', 'people')} with ${code}`;
+    api.post<SelectionResponse>('/v1/people/resolve', { action, code, kind, state, ...more });
+  const selected = await resolve({ dryRun: true });
+  if (selected.count === 0) return printAnswer(selected, json, () => `No matching people accept ${action}.`);
+  const what = ({ count }: SelectionResponse) => `${counted(count, 'person', 'people')} with ${code}`;
   const { label, hint } = WORDS.resolveAction[action];
   const done = action === 'retry' ? 'retried' : `resolved with ${action}`;
-  if (!yes && (json || !(await isConfirmed(`${hint}\n${label} ${what(planned)}?`)))) {
+  if (!yes && (json || !(await isConfirmed(`${hint}\n${label} ${what(selected)}?`)))) {
     process.exitCode = 2;
-    return printAnswer(planned, json, () => `${what(planned)} would be ${done}. To do it, add --yes.`);
+    return printAnswer(selected, json, () => `${what(selected)} would be ${done}. To do it, add --yes.`);
   }
-  printAnswer(await run(planned), json, (changed) => `${what(changed)} ${done}.`);
+  printAnswer(await resolve({ count: selected.count }), json, (changed) => `${what(changed)} ${done}.`);
 }
 
 /** Reads how long a command waits. @throws {InvalidArgumentError} unless it is a whole number of seconds up to 60 */

@@ -119,11 +119,7 @@ export class IdentityService {
   }
 
   private async change(work: (tx: Tx) => Promise<string>): Promise<PersonResponse> {
-    return this.prisma.transaction(async (tx) => {
-      const changed = this.views.view(await this.people.mustLock(tx, await work(tx)));
-      await this.audit.store(tx);
-      return changed;
-    });
+    return this.prisma.transaction(async (tx) => this.views.stored(tx, await this.people.mustLock(tx, await work(tx))));
   }
 
   private async formerOf(tx: Tx, { kind, externalId }: PersonKey): Promise<Successor | undefined> {
@@ -132,12 +128,10 @@ export class IdentityService {
 
   /** Locks two clients in a fixed order, because two merges may name them the other way round. */
   private async lockBoth(tx: Tx, ...externalIds: [string, string]) {
-    const locked = await tx.$queryRaw<{ id: string }[]>`
-      SELECT id FROM people WHERE kind = 'client' AND wanted_version > 0 AND external_id = ANY (${externalIds}::text[])
-      ORDER BY id FOR UPDATE`;
-    const ids = locked.map(({ id }) => id);
-    const rows = await this.people.readAll(tx, ids, true);
-    return externalIds.map((id) => rows.find(({ externalId }) => externalId === id));
+    const rows = new Map<string, PersonRow | undefined>();
+    for (const externalId of [...externalIds].sort())
+      rows.set(externalId, await this.people.lock(tx, { kind: 'client', externalId }));
+    return externalIds.map((externalId) => rows.get(externalId));
   }
 
   private async announce(tx: Tx, type: 'person.renamed' | 'person.merged', id: string, formerExternalId: string) {

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../../audit/audit.js';
-import { PrismaService, toBytes } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { CallLog } from '../../platform/pauses/call-log.repository.js';
 import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
@@ -10,7 +9,6 @@ import { isEmailAddress } from '../rules/person-field-rules.js';
 import { type PersonKey, ProfileSeal } from '../rules/profile.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
-import type { ShownPerson } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import type { NamesRequest } from './people.dto.js';
 import { PeopleService } from './people.service.js';
@@ -24,6 +22,9 @@ const TRACED_CALLS = 100;
 /** Maximum people that a search returns. */
 const SEARCH_MAX = 200;
 
+/** People by an email, or by an external id, of both kinds or one. */
+type PeopleQuery = Partial<PersonKey> & { email?: string };
+
 /** A person, and which of its ids a text is. */
 interface NamedPerson {
   matched: 'id' | 'former-id' | 'platform-id' | 'email';
@@ -34,7 +35,6 @@ interface NamedPerson {
 @Injectable()
 export class PeopleLookup {
   constructor(
-    private readonly prisma: PrismaService,
     private readonly people: PeopleRepository,
     private readonly views: PeopleService,
     private readonly users: PlatformUsersRepository,
@@ -64,7 +64,7 @@ export class PeopleLookup {
   /**
    * Finds people of both kinds by external id or email, also the one whose account has the email although the EHR has changed it
    * since. @throws {Problem} 409 `renamed` or `merged` if none has the id now */
-  async search({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
+  async search({ email, externalId }: PeopleQuery): Promise<PersonResponse[]> {
     const found = await this.matching({ email, externalId });
     if (found.length > 0 || externalId === undefined) return found;
     for (const kind of PERSON_KINDS) await this.formerIds.refuse(kind, [externalId]);
@@ -73,36 +73,23 @@ export class PeopleLookup {
 
   /** Finds people by a whole id of any kind, also a former one, or by email. */
   async named(text: string): Promise<NamedPerson[]> {
-    const found: NamedPerson[] = [];
-    const add = (matched: NamedPerson['matched'], people: PersonResponse[]) =>
-      found.push(...people.map((person) => ({ matched, person })));
-    add('id', await this.matching({ externalId: text }));
-    if (isEmailAddress(text)) add('email', await this.matching({ email: text }));
+    const meanings: [NamedPerson['matched'], PeopleQuery][] = [['id', { externalId: text }]];
+    if (isEmailAddress(text)) meanings.push(['email', { email: text }]);
     for (const kind of PERSON_KINDS) {
       const successor = (await this.formerIds.find(kind, [text])).get(text);
-      if (successor) add('former-id', await this.current({ kind, externalId: successor.current }));
+      if (successor) meanings.push(['former-id', { kind, externalId: successor.current }]);
     }
     const { person } = await this.users.describe(text);
-    if (person) add('platform-id', await this.current(person));
+    if (person) meanings.push(['platform-id', person]);
+    const found: NamedPerson[] = [];
+    for (const [matched, query] of meanings)
+      found.push(...(await this.matching(query)).map((person) => ({ matched, person })));
     return found;
   }
 
-  private async current({ kind, externalId }: PersonKey): Promise<PersonResponse[]> {
-    return (await this.matching({ externalId })).filter((person) => person.kind === kind);
-  }
-
-  private async matching({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
-    const fingerprint = this.seal.emailFingerprint(email);
-    const people: ShownPerson[] = await this.people.search(fingerprint, externalId, SEARCH_MAX);
-    const holder = fingerprint && externalId === undefined ? await this.holderOf(fingerprint) : undefined;
-    if (holder && people.every(({ id }) => id !== holder.id)) people.push(holder);
-    return people.map((row) => this.views.view(row));
-  }
-
-  /** The person that blocks an email for all others (`email-taken`). */
-  private async holderOf(email: Buffer): Promise<ShownPerson | undefined> {
-    const claim = await this.prisma.emailClaim.findUnique({ where: { fingerprint: toBytes(email) } });
-    return claim ? this.people.find({ id: claim.personId }) : undefined;
+  private async matching({ email, kind, externalId }: PeopleQuery): Promise<PersonResponse[]> {
+    const people = await this.people.search(this.seal.emailFingerprint(email), externalId, SEARCH_MAX);
+    return people.filter((row) => !kind || row.kind === kind).map((row) => this.views.view(row));
   }
 
   /** The names of people who are known and not deleted. */

@@ -6,31 +6,27 @@ import { Caller, type Principal, Scopes } from '../../access/identity/scopes.js'
 import { Audit } from '../../audit/audit.js';
 import type { Subject } from '../../audit/audit-record.js';
 import { PrismaService } from '../../database/prisma.service.js';
-import { decodeCursor, type Page, PageQuery, pageOf } from '../../http/request/page.js';
+import { decodeCursor, PageQuery, pageOf } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
 import { csvLine } from '../../text/csv-line.js';
-import { PERSON_KINDS, type PersonKind } from '../rules/person.js';
+import { PERSON_KINDS } from '../rules/person.js';
+import type { StoredPerson } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import {
-  NAMES_BODY_LIMIT,
+  IDS_BODY_LIMIT,
   NamesRequest,
-  ResolveSelectionRequest,
-  ResolveSelectionResponse,
   RetryQuery,
-  RetryResponse,
-  SELECTION_BODY_LIMIT,
   SearchRequest,
+  SelectionRequest,
+  SelectionResponse,
   TraceRequest,
 } from './people.dto.js';
 import { PeopleLookup } from './people-lookup.service.js';
-import { PeopleMonitoring } from './people-monitoring.js';
 import { PeopleSelection } from './people-selection.service.js';
 import {
   NamesResponse,
   PersonPageResponse,
-  PersonResponse,
   PlatformUserResponse,
-  StuckPersonPageResponse,
   UnknownPlatformUserPageResponse,
 } from './person-view.js';
 import { TraceResponse } from './trace.dto.js';
@@ -43,26 +39,9 @@ export class PeopleController {
   constructor(
     private readonly people: PeopleLookup,
     private readonly users: PlatformUsersRepository,
-    private readonly monitoring: PeopleMonitoring,
     private readonly selection: PeopleSelection,
     private readonly audit: Audit,
   ) {}
-
-  /** List people who have been in one state for too long, oldest first */
-  @Get('stuck')
-  async stuck(@Query() { cursor, limit }: PageQuery): Promise<StuckPersonPageResponse> {
-    const [since, id] = decodeCursor<[string, string]>(cursor, 'time', 'uuid') ?? [];
-    const people = await this.monitoring.stuck(limit + 1, since && id ? { since, id } : undefined);
-    return pageOf(
-      people,
-      limit,
-      (person) => [person.since, person.id],
-      ({ id: _, ...person }) => {
-        this.audit.about(person.kind, person.externalId);
-        return person;
-      },
-    );
-  }
 
   /** List platform users that the EHR does not know */
   @Get('unknown-to-ehr')
@@ -86,37 +65,36 @@ export class PeopleController {
    */
   @Post('search')
   @HttpCode(200)
-  @ApiOkResponse({ type: PersonPageResponse })
-  async search(@Body() dto: SearchRequest): Promise<Page<PersonResponse>> {
+  async search(@Body() dto: SearchRequest): Promise<PersonPageResponse> {
     return { items: await this.people.search(dto), nextCursor: null };
   }
 
   /**
    * Resolve a selection of people manually
    *
-   * @remarks Count with `dryRun` first, then send the returned plan to resolve exactly these people. It leaves out people
-   *   that do not accept the action, and those that change while it runs. To link people, import a CSV file with the
-   *   column `platformUserId`.
+   * @remarks Count with `dryRun` first, and send the count to resolve no more than these. It leaves out people that do not
+   *   accept the action, and those that change while it runs. Retried people come after those who are due already; none
+   *   accepts a retry whose reason only the EHR or another action can end. To link people, import a CSV file with the column
+   *   `platformUserId`.
    */
   @Post('resolve')
-  @RouteOptions({ bodyLimit: SELECTION_BODY_LIMIT })
+  @RouteOptions({ bodyLimit: IDS_BODY_LIMIT })
   @HttpCode(200)
   @Scopes('people:write')
-  resolve(@Body() dto: ResolveSelectionRequest): Promise<ResolveSelectionResponse> {
+  resolve(@Body() dto: SelectionRequest): Promise<SelectionResponse> {
     return this.selection.resolve(dto);
   }
 
   /**
    * Retry all people that need a review or have failed for one reason
    *
-   * @remarks Count with `dryRun` first, and send the count to retry no more than these. Their last calls are made again with the current data, after
-   *   those of people who are due already. The count is 0 for reasons that only the EHR or a resolve action can end.
+   * @remarks As `POST /v1/people/resolve` with the action `retry`.
    */
   @Post('retry')
   @HttpCode(200)
   @Scopes('people:write')
-  retry(@Query() query: RetryQuery): Promise<RetryResponse> {
-    return this.selection.retry(query);
+  retry(@Query() query: RetryQuery): Promise<SelectionResponse> {
+    return this.selection.resolve({ ...query, action: 'retry' });
   }
 
   /**
@@ -125,7 +103,7 @@ export class PeopleController {
    * @remarks Unknown and deleted people are absent.
    */
   @Post('names')
-  @RouteOptions({ bodyLimit: NAMES_BODY_LIMIT })
+  @RouteOptions({ bodyLimit: IDS_BODY_LIMIT })
   @HttpCode(200)
   async names(@Body() dto: NamesRequest): Promise<NamesResponse> {
     return { items: await this.people.names(dto) };
@@ -142,10 +120,9 @@ export class PeopleController {
 /** People read by one query. */
 const PAGE = 1_000;
 
-interface CsvPage {
-  kind: PersonKind;
-  rows: { externalId: string; platformUserId: string | null }[];
-}
+const CSV_FIELDS = { kind: true, externalId: true, platformUserId: true } as const;
+
+type CsvRow = Pick<StoredPerson, keyof typeof CSV_FIELDS>;
 
 /** People with their platform users, as a file that links them again when it is imported. */
 @ApiTags('people')
@@ -162,8 +139,8 @@ export class PeopleCsvController {
   @Get()
   @ApiOkResponse({ content: { 'text/csv': { schema: { type: 'string' } } } })
   async all(@Caller() caller: Principal, @Res() reply: FastifyReply): Promise<void> {
-    const pages = await this.audit.parts(this.pages(), ({ kind, rows }) =>
-      rows.map((row): Subject => [kind, row.externalId]),
+    const pages = await this.audit.parts(this.pages(), (rows) =>
+      rows.map(({ kind, externalId }): Subject => [kind, externalId]),
     );
     reply.header('content-type', 'text/csv; charset=utf-8');
     reply.header('content-disposition', 'attachment; filename="people.csv"');
@@ -171,24 +148,28 @@ export class PeopleCsvController {
   }
 
   /** All people page by page: memory stays constant, no matter how many people there are. */
-  private async *pages(): AsyncGenerator<CsvPage> {
+  private async *pages(): AsyncGenerator<CsvRow[]> {
     for (const kind of PERSON_KINDS) {
-      let after: string | undefined = '';
-      while (after !== undefined) {
+      let rows: CsvRow[] = [];
+      do {
         // Without people whose deletion was requested, because importing them again would revoke it.
-        const where = { kind, externalId: { gt: after }, wanted: true };
-        const select = { externalId: true, platformUserId: true } as const;
-        const page = { where, orderBy: { externalId: 'asc' as const }, take: PAGE, select };
-        const rows: CsvPage['rows'] = await this.prisma.person.findMany(page);
-        yield { kind, rows };
-        after = rows.length < PAGE ? undefined : rows.at(-1)?.externalId;
-      }
+        const where = { kind, externalId: { gt: rows.at(-1)?.externalId ?? '' }, wanted: true };
+        rows = await this.prisma.person.findMany({
+          where,
+          orderBy: { externalId: 'asc' },
+          take: PAGE,
+          select: CSV_FIELDS,
+        });
+        yield rows;
+      } while (rows.length === PAGE);
     }
   }
 }
 
-async function* csvOf(pages: AsyncIterable<CsvPage>): AsyncGenerator<string> {
+async function* csvOf(pages: AsyncIterable<CsvRow[]>): AsyncGenerator<string> {
   yield csvLine(['kind', 'externalId', 'platformUserId']);
-  for await (const { kind, rows } of pages)
-    yield rows.map((row) => csvLine([kind, row.externalId, row.platformUserId ?? ''])).join('');
+  for await (const rows of pages)
+    yield rows
+      .map(({ kind, externalId, platformUserId }) => csvLine([kind, externalId, platformUserId ?? '']))
+      .join('');
 }

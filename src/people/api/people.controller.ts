@@ -29,18 +29,20 @@ import { Scopes } from '../../access/identity/scopes.js';
 import { StepUp } from '../../access/identity/step-up.js';
 import { PROBLEM_RESPONSE } from '../../http/problem/described-problem.js';
 import { Problem } from '../../http/problem/problem.js';
-import type { Page } from '../../http/request/page.js';
 import { RouteOptions } from '../../http/request/route-options.js';
 import { ApiPrefer, disconnectOf, PreferWait, type Wait, waitOf } from '../../http/request/waiting.js';
 import type { PersonKind } from '../rules/person.js';
 import { EXTERNAL_ID_MAX, isExternalId, profileOf } from '../rules/person-field-rules.js';
+import { IdentityService } from './identity.service.js';
 import {
-  CLIENT_BODY_LIMIT,
   ClientProvidersRequest,
   ClientRequest,
   ClientsQuery,
+  IDS_BODY_LIMIT,
+  MergeRequest,
   PeopleQuery,
   ProviderRequest,
+  RenameRequest,
   ResolveRequest,
 } from './people.dto.js';
 import { PeopleService } from './people.service.js';
@@ -80,12 +82,8 @@ export class SettledInterceptor implements NestInterceptor<PersonResponse> {
   }
 }
 
-/** Decorates a route that lists people. */
-const ListsPeople = (): MethodDecorator =>
-  applyDecorators(Get(), Scopes('people:read'), ApiOkResponse({ type: PersonPageResponse }));
-
 /** Decorates a route that changes a person and answers with it. */
-export const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
+const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
   applyDecorators(
     Scopes('people:write'),
     UseInterceptors(SettledInterceptor),
@@ -101,6 +99,7 @@ export const ChangesPerson = (done: string, kept?: string): MethodDecorator =>
 export abstract class PersonController {
   protected constructor(
     protected readonly people: PeopleService,
+    protected readonly identities: IdentityService,
     private readonly kind: PersonKind,
   ) {}
 
@@ -132,19 +131,28 @@ export abstract class PersonController {
   ): Promise<PersonResponse> {
     return this.people.resolve({ kind: this.kind, externalId }, action, platformUserId);
   }
+
+  @Post(':externalId/rename')
+  @ApiOperation({ summary: 'Rename a person: only its external id changes' })
+  @HttpCode(200)
+  @ChangesPerson('Renamed, now or before')
+  async rename(@ExternalIdParam() externalId: string, @Body() dto: RenameRequest): Promise<PersonResponse> {
+    return this.identities.rename({ kind: this.kind, externalId }, dto.externalId);
+  }
 }
 
 /** Providers: the clinicians of the EHR. */
 @ApiTags('people')
 @Controller('v1/providers')
 export class ProvidersController extends PersonController {
-  constructor(people: PeopleService) {
-    super(people, 'provider');
+  constructor(people: PeopleService, identities: IdentityService) {
+    super(people, identities, 'provider');
   }
 
   /** List providers, by state; deleted ones only on request */
-  @ListsPeople()
-  async list(@Query() query: PeopleQuery): Promise<Page<PersonResponse>> {
+  @Get()
+  @Scopes('people:read')
+  async list(@Query() query: PeopleQuery): Promise<PersonPageResponse> {
     return this.people.page('provider', query);
   }
 
@@ -160,19 +168,20 @@ export class ProvidersController extends PersonController {
 @ApiTags('people')
 @Controller('v1/clients')
 export class ClientsController extends PersonController {
-  constructor(people: PeopleService) {
-    super(people, 'client');
+  constructor(people: PeopleService, identities: IdentityService) {
+    super(people, identities, 'client');
   }
 
   /** List clients, by state and provider; deleted ones only on request */
-  @ListsPeople()
-  async list(@Query() query: ClientsQuery): Promise<Page<PersonResponse>> {
+  @Get()
+  @Scopes('people:read')
+  async list(@Query() query: ClientsQuery): Promise<PersonPageResponse> {
     return this.people.page('client', query);
   }
 
   /** Create or update a client */
   @Put(':externalId')
-  @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
+  @RouteOptions({ bodyLimit: IDS_BODY_LIMIT })
   @ChangesPerson('Synced', 'Accepted; not synced yet')
   async put(@ExternalIdParam() externalId: string, @Body() body: ClientRequest): Promise<PersonResponse> {
     return this.people.put({ kind: 'client', externalId }, profileOf(body), body.providers);
@@ -180,12 +189,26 @@ export class ClientsController extends PersonController {
 
   /** Replace the providers of a client; the first is the primary */
   @Put(':externalId/providers')
-  @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
+  @RouteOptions({ bodyLimit: IDS_BODY_LIMIT })
   @ChangesPerson('Synced', 'Accepted; not synced yet')
   async putProviders(
     @ExternalIdParam() externalId: string,
     @Body() { providers }: ClientProvidersRequest,
   ): Promise<PersonResponse> {
     return this.people.putClientProviders(externalId, providers);
+  }
+
+  /**
+   * Merge a client into another one; cannot be undone
+   *
+   * @remarks The other client keeps its name, email and providers. What was stated about the merged one is gone. Both users
+   *   on the platform stay until the other client is deleted, which deletes both.
+   */
+  @Post(':externalId/merge')
+  @StepUp()
+  @HttpCode(200)
+  @ChangesPerson('The other client; merged, now or before')
+  async merge(@ExternalIdParam() externalId: string, @Body() dto: MergeRequest): Promise<PersonResponse> {
+    return this.identities.merge(externalId, dto.into);
   }
 }

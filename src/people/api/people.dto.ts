@@ -8,35 +8,24 @@ import {
   IsArray,
   IsBoolean,
   IsInt,
-  IsObject,
   IsOptional,
-  Matches,
   Min,
   ValidateIf,
-  ValidateNested,
 } from 'class-validator';
 import { fieldRule, OneOf, OptionalOneOf, OptionalText, toBoolean } from '../../http/request/fields.js';
 import { PageQuery } from '../../http/request/page.js';
-import { IsLinkTarget } from '../../platform/contract/is-platform-id.js';
+import { isPlatformUuid } from '../../platform/contract/wire-types.js';
 import type { ProfileField } from '../../words/field-words.js';
 import { PERSON_KINDS, PERSON_STATES, type PersonKind, type PersonState } from '../rules/person.js';
 import { type Fault, type Review, UNSETTLED_CODES, UNSETTLED_STATES } from '../rules/person-codes.js';
 import { EXTERNAL_ID_MAX, isExternalId, PROFILE_RULES, PROVIDERS_MAX } from '../rules/person-field-rules.js';
 import { BULK_ACTIONS, type BulkAction, RESOLVE_ACTIONS, type ResolveAction } from '../rules/resolve-rule.js';
 
-const trimmed = Transform(({ value }) => (typeof value === 'string' ? value.trim() : value));
-
-const ruleOf = (field: ProfileField) => fieldRule(field, PROFILE_RULES[field].isValid, PROFILE_RULES[field].message)();
-
-/** Validates a field of a profile. */
-const ProfileText = (field: ProfileField): PropertyDecorator => applyDecorators(trimmed, ruleOf(field));
-
-/** Validates a field of a profile that may be empty, null or absent. */
-const OptionalProfileText = (field: ProfileField): PropertyDecorator =>
+/** Validates a field of a profile. An empty one counts as absent. */
+const ProfileText = (field: ProfileField): PropertyDecorator =>
   applyDecorators(
-    Transform(({ value }) => (typeof value === 'string' ? value.trim() || undefined : (value ?? undefined))),
-    IsOptional(),
-    ruleOf(field),
+    Transform(({ value }) => (typeof value === 'string' ? value.trim() || undefined : value)),
+    fieldRule(field, PROFILE_RULES[field].isValid, PROFILE_RULES[field].message)(),
   );
 
 /** Validates an id of the EHR. */
@@ -44,6 +33,12 @@ export const IsExternalId = fieldRule(
   'isExternalId',
   isExternalId,
   `must be an id of the EHR, 1 to ${EXTERNAL_ID_MAX} characters without spaces at its ends`,
+);
+
+const IsPlatformUuid = fieldRule(
+  'isPlatformUuid',
+  isPlatformUuid,
+  'must be an id of the platform, which is a UUID. Copy it from there',
 );
 
 /** `PUT /v1/providers/{externalId}` (spec, User management: email and names are required). */
@@ -61,8 +56,19 @@ export class ProviderRequest {
   lastName!: string;
 }
 
-/** Maximum bytes of a client's body: the most providers, with the longest ids, every character escaped. */
-export const CLIENT_BODY_LIMIT = 128 * 1024;
+/** Maximum people that one request selects by their ids. */
+const SELECTION_MAX = 1_000;
+
+/** Maximum bytes of a body with ids: the most people, with the longest ids, every character escaped. */
+export const IDS_BODY_LIMIT = SELECTION_MAX * (6 * EXTERNAL_ID_MAX + 3) + 1_024;
+
+/** Validates a list of ids of the EHR. */
+const ExternalIds = (max: number): PropertyDecorator =>
+  applyDecorators(
+    IsArray({ message: 'must be a list of external ids' }),
+    ArrayMaxSize(max),
+    IsExternalId({ each: true }),
+  );
 
 /** `PUT /v1/clients/{externalId}/providers` */
 export class ClientProvidersRequest {
@@ -71,11 +77,9 @@ export class ClientProvidersRequest {
    *
    * @example ['p-1']
    */
-  @IsArray({ message: 'must be a list of external ids' })
   @ArrayNotEmpty({ message: 'must name at least one provider; the first is the primary' })
-  @ArrayMaxSize(PROVIDERS_MAX)
   @ArrayUnique({ message: 'must name each provider once' })
-  @IsExternalId({ each: true })
+  @ExternalIds(PROVIDERS_MAX)
   providers!: string[];
 }
 
@@ -90,7 +94,8 @@ export class ClientRequest extends ClientProvidersRequest {
   lastName!: string;
 
   /** @example noor@example.org */
-  @OptionalProfileText('email')
+  @IsOptional()
+  @ProfileText('email')
   email?: string | null;
 }
 
@@ -110,25 +115,16 @@ export class ClientsQuery extends PeopleQuery {
 /** Maximum external ids of each kind in a request for names: a page of sessions. */
 const NAMES_MAX = 200;
 
-/** Maximum bytes of a request for names: the most ids of both kinds, the longest, every character escaped. */
-export const NAMES_BODY_LIMIT = 2 * NAMES_MAX * (6 * EXTERNAL_ID_MAX + 3) + 1_024;
-
-const OptionalExternalIds = (): PropertyDecorator =>
-  applyDecorators(
-    IsOptional(),
-    IsArray({ message: 'must be a list of external ids' }),
-    ArrayMaxSize(NAMES_MAX),
-    IsExternalId({ each: true }),
-  );
-
 /** `POST /v1/people/names`. In the body, because a URL is too short for them. */
 export class NamesRequest {
   /** External ids of providers */
-  @OptionalExternalIds()
+  @IsOptional()
+  @ExternalIds(NAMES_MAX)
   providers?: string[];
 
   /** External ids of clients */
-  @OptionalExternalIds()
+  @IsOptional()
+  @ExternalIds(NAMES_MAX)
   clients?: string[];
 }
 
@@ -148,7 +144,7 @@ export class TraceRequest {
   @IsExternalId()
   externalId!: string;
 
-  @OneOf(['provider', 'client'])
+  @OneOf(PERSON_KINDS)
   kind!: PersonKind;
 }
 
@@ -172,67 +168,10 @@ export class ResolveRequest {
   @OneOf(RESOLVE_ACTIONS)
   action!: ResolveAction;
 
-  /** The platform user to link to; only with `link` */
-  @IsLinkTarget()
+  /** The platform user to link to, a UUID; only with `link`, which needs it */
+  @ValidateIf(({ action }: ResolveRequest, value: unknown) => action === 'link' || value !== undefined)
+  @IsPlatformUuid()
   platformUserId?: string;
-}
-
-/** Maximum people that one request names. */
-const SELECTION_MAX = 1_000;
-
-/** Maximum bytes of a selection: the most people, with the longest ids, every character escaped. */
-export const SELECTION_BODY_LIMIT = SELECTION_MAX * (6 * EXTERNAL_ID_MAX + 3) + 1_024;
-
-export class ResolvePlanRequest {
-  /** From the dry run */
-  @IsInt()
-  @Min(0)
-  count!: number;
-
-  /** From the dry run */
-  @Matches(/^[\w-]{43}$/, { message: 'must be the digest of the dry run' })
-  digest!: string;
-}
-
-/** `POST /v1/people/resolve` */
-export class ResolveSelectionRequest {
-  @OneOf(BULK_ACTIONS)
-  action!: BulkAction;
-
-  /** Selects the people that need a review or have failed for this reason */
-  @OneOf(UNSETTLED_CODES)
-  code!: Review | Fault;
-
-  @OptionalOneOf(PERSON_KINDS)
-  kind?: PersonKind;
-
-  /** Selects only these. Defaults to all */
-  @IsOptional()
-  @IsArray({ message: 'must be a list of external ids' })
-  @ArrayNotEmpty({ message: 'must name at least one person, or be left out' })
-  @ArrayMaxSize(SELECTION_MAX)
-  @IsExternalId({ each: true })
-  externalIds?: string[];
-
-  /** True to count only. Defaults to false */
-  @ApiPropertyOptional()
-  @IsBoolean()
-  dryRun: boolean = false;
-
-  /** Required unless dryRun: the plan of the dry run */
-  @ValidateIf((body: ResolveSelectionRequest) => !body.dryRun)
-  @IsObject({ message: 'must be the plan of a dry run of the same selection' })
-  @ValidateNested()
-  @Type(() => ResolvePlanRequest)
-  plan?: ResolvePlanRequest;
-}
-
-export class ResolveSelectionResponse {
-  dryRun!: boolean;
-  /** Resolved people; with dryRun, those that accept the action */
-  count!: number;
-  /** Send it back to resolve exactly these */
-  plan!: ResolvePlanRequest;
 }
 
 /** The query of `POST /v1/people/retry` */
@@ -253,7 +192,7 @@ export class RetryQuery {
   @IsBoolean({ message: 'must be true or false' })
   dryRun: boolean = false;
 
-  /** The count of the dry run: if there are more people now, none is retried. Defaults to all */
+  /** The count of the dry run: if there are more people now, none is changed. Defaults to all */
   @IsOptional()
   @Type(() => Number)
   @IsInt({ message: 'must be the count of a dry run of the same selection' })
@@ -261,8 +200,20 @@ export class RetryQuery {
   count?: number;
 }
 
-export class RetryResponse {
+/** `POST /v1/people/resolve` */
+export class SelectionRequest extends RetryQuery {
+  @OneOf(BULK_ACTIONS)
+  action!: BulkAction;
+
+  /** Selects only these. Defaults to all */
+  @IsOptional()
+  @ArrayNotEmpty({ message: 'must name at least one person, or be left out' })
+  @ExternalIds(SELECTION_MAX)
+  externalIds?: string[];
+}
+
+export class SelectionResponse {
   dryRun!: boolean;
-  /** Retried people; with dryRun, those that would be */
+  /** Resolved people; with dryRun, those that accept the action */
   count!: number;
 }

@@ -6,7 +6,6 @@ import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { Contract } from '../../platform/contract/contract.js';
-import { isPlatformUuid } from '../../platform/contract/wire-types.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
 import { HELD } from '../../sending/hold-code.js';
 import { Sending } from '../../sending/sending.js';
@@ -90,10 +89,8 @@ export class PeopleService {
 
   /** Deletes a person. @throws {Problem} 404, or 409 `provider-in-use` with the number of clients */
   async remove(key: PersonKey): Promise<PersonResponse> {
-    let isKnown = false;
     const removed = this.change(async (tx) => {
       const row = await this.mustLock(tx, key);
-      isKnown = true;
       const { id } = row;
       const clients = await tx.clientProvider.count({ where: { providerId: id, client: { wanted: true } } });
       if (clients > 0) {
@@ -104,7 +101,7 @@ export class PeopleService {
       return { row: await this.people.mustLock(tx, id) };
     });
     return removed.catch(async (error: unknown) => {
-      if (isKnown || !(error instanceof Problem && error.status === 404)) throw error;
+      if (!(error instanceof Problem && error.status === 404)) throw error;
       // Otherwise an import has created the person since.
       if (await this.deletedIds.store(key)) throw error;
       return this.remove(key);
@@ -114,7 +111,7 @@ export class PeopleService {
   /** Shows a person, waiting until it is settled. @param seconds the maximum wait @throws {Problem} 404; 301 */
   async show(key: PersonKey, seconds = 0, signal?: AbortSignal): Promise<PersonResponse> {
     const read = async () => {
-      const row = await this.people.find({ kind: key.kind, externalId: key.externalId });
+      const row = await this.people.find(key);
       if (row) return this.view(row);
       await this.formerIds.redirect(key.kind, key.externalId);
       return this.unknown(key.kind);
@@ -131,7 +128,7 @@ export class PeopleService {
   async awaitSettled(view: PersonResponse, seconds: number, signal?: AbortSignal): Promise<PersonResponse> {
     if (seconds === 0 || isSettled(view)) return view;
     return afterCommit(
-      () => this.show(view, seconds, signal),
+      () => this.show({ kind: view.kind, externalId: view.externalId }, seconds, signal),
       () => view,
     );
   }
@@ -139,45 +136,32 @@ export class PeopleService {
   /**
    * Resolves a person that the service could not settle.
    *
-   * @throws {Problem} 404; 409 `platform-user-taken`, `call-under-way`, `nothing-to-resolve`; 422 for a link without the id
-   *   of a platform user
+   * @param platformUserId of a link
+   * @throws {Problem} 404; 409 `platform-user-taken`, `call-under-way`, `nothing-to-resolve`
    */
   async resolve(key: PersonKey, action: ResolveAction, platformUserId?: string): Promise<PersonResponse> {
     return this.change(async (tx) => {
       const row = await this.mustLock(tx, key);
       checkResolve(action, row.state, row.person, row.context);
       const fields = { ...STATED_BY_EHR, wantedAt: row.context.now, wantedVersion: row.person.version + 1 };
-      const isMissing = row.person.review === 'platform-user-missing' && row.platformUserId !== platformUserId;
-      if (keepsFormerUser(action, row.person) || (action === 'link' && isMissing)) await this.users.saveLost(tx, row);
+      if (action === 'link') return this.link(tx, row, platformUserId ?? '', fields);
+      if (keepsFormerUser(action, row.person)) await this.users.saveLost(tx, row);
       if (action === 'retry') await this.dependents.releaseOutdated(tx, row);
-      if (action !== 'link')
-        return { row, person: restated(applyResolve(row.person, action, row.context), row.context.now), fields };
-      if (!platformUserId) {
-        const detail = 'platformUserId is missing. To link, name the platform user in it.';
-        throw new Problem('platform-user-id-needed', detail, { pointer: '/platformUserId' });
-      }
-      const linked = await this.link(tx, row, platformUserId);
-      return { ...linked, fields: { ...fields, ...linked.fields } };
+      return { row, person: restated(applyResolve(row.person, action, row.context), row.context.now), fields };
     });
   }
 
-  private async link(tx: Tx, row: PersonRow, platformUserId: string): Promise<Change> {
-    const pointer = '/platformUserId';
-    if (!isPlatformUuid(platformUserId)) {
-      const detail = 'platformUserId must be an id of the platform, which is a UUID. Copy it from there.';
-      throw new Problem('bad-platform-user-id', detail, { pointer });
-    }
+  private async link(tx: Tx, row: PersonRow, platformUserId: string, fields: MoreFields): Promise<Change> {
     const { person: holder } = await this.users.describe(platformUserId, tx);
     if (holder && !(holder.kind === row.kind && holder.externalId === row.externalId)) {
       this.audit.about(holder.kind, holder.externalId);
       const detail = 'This platform user is linked to another person. Find out which of the two it belongs to.';
-      throw new Problem('platform-user-taken', detail, { pointer, extensions: holder });
+      throw new Problem('platform-user-taken', detail, { pointer: '/platformUserId', extensions: holder });
     }
-    return {
-      row,
-      person: restated(applyLink(row.person, platformUserId, 'resolved'), row.context.now),
-      fields: linkedFields(row),
-    };
+    const isMissing = row.person.review === 'platform-user-missing' && row.platformUserId !== platformUserId;
+    if (isMissing) await this.users.saveLost(tx, row);
+    const person = restated(applyLink(row.person, platformUserId, 'resolved'), row.context.now);
+    return { row, person, fields: { ...fields, ...linkedFields(row) } };
   }
 
   /** One page of people, ordered by external id. Deleted people only with state `deleted`. */
@@ -194,16 +178,20 @@ export class PeopleService {
 
   /** Changes the desired or known state of a person, decides its next step again, and notifies. */
   private async change(work: (tx: Tx) => Promise<Change>): Promise<PersonResponse> {
-    const { view, due } = await this.prisma.transaction(async (tx) => {
+    return this.prisma.transaction(async (tx) => {
       const { row, person = row.person, fields } = await work(tx);
       await this.people.update(tx, row, person, fields);
       const changed = await this.people.mustLock(tx, row.id);
-      const view = this.view(changed);
-      await this.audit.store(tx);
-      const isDue = changed.dueAt !== null && changed.dueAt <= changed.context.now;
-      return { view, due: isDue ? changed.id : undefined };
+      if (changed.dueAt !== null && changed.dueAt <= changed.context.now)
+        this.prisma.afterCommit(tx, () => void this.queues.of('people').add(changed.id, true));
+      return this.stored(tx, changed);
     });
-    if (due !== undefined) void this.queues.of('people').add(due, true);
+  }
+
+  /** Shows a changed person, and stores the audit entry of its change. @param outcome in the entry */
+  async stored(tx: Tx, row: PersonRow, outcome?: string): Promise<PersonResponse> {
+    const view = this.view(row);
+    await this.audit.store(tx, outcome);
     return view;
   }
 
@@ -219,16 +207,17 @@ export class PeopleService {
     });
   }
 
-  /** Reads a person. @throws {Problem} 404 */
-  async read({ kind, externalId }: PersonKey): Promise<PersonRow> {
-    return this.found({ kind, externalId }, await this.people.find({ kind, externalId }));
+  /** Reads a person. @throws {Problem} 404; 409 `renamed` or `merged` */
+  async read(key: PersonKey): Promise<PersonRow> {
+    return this.found(key, await this.people.find(key));
   }
 
-  private async mustLock(tx: Tx, key: PersonKey): Promise<PersonRow> {
+  /** Locks a person. @throws {Problem} 404; 409 `renamed` or `merged` */
+  async mustLock(tx: Tx, key: PersonKey): Promise<PersonRow> {
     return this.found(key, await this.people.lock(tx, key), tx);
   }
 
-  async found(key: PersonKey, row: PersonRow | undefined, tx?: Tx): Promise<PersonRow> {
+  private async found(key: PersonKey, row: PersonRow | undefined, tx?: Tx): Promise<PersonRow> {
     if (!row) {
       await this.formerIds.refuse(key.kind, [key.externalId], tx);
       return this.unknown(key.kind);

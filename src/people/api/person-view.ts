@@ -1,4 +1,3 @@
-import { ApiProperty } from '@nestjs/swagger';
 import { VisibleTo } from '../../access/guard/visible-to.js';
 import { PageResponse } from '../../http/request/page.js';
 import { HELD } from '../../sending/hold-code.js';
@@ -83,24 +82,6 @@ export class PersonNameResponse {
 
 export class NamesResponse {
   items!: PersonNameResponse[];
-}
-
-/** A person who has been in one state for too long. */
-export class StuckPersonResponse {
-  kind!: PersonKind;
-  externalId!: string;
-  state!: PersonState;
-  code!: string | null;
-
-  /** The start of that state */
-  @ApiProperty({ format: 'date-time' })
-  since!: string;
-
-  ageSeconds!: number;
-}
-
-export class StuckPersonPageResponse extends PageResponse {
-  items!: StuckPersonResponse[];
 }
 
 /** A platform user that the EHR does not know. */

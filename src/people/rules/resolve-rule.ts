@@ -10,7 +10,7 @@ export const RESOLVE_ACTIONS = codesOf(WORDS.resolveAction);
 export type ResolveAction = CodeOf<'resolveAction'>;
 
 /** The actions that one request may apply to many people: a link names one user, and a deletion is confirmed one by one. */
-export const BULK_ACTIONS = ['create', 'ignore'] as const satisfies readonly ResolveAction[];
+export const BULK_ACTIONS = ['create', 'retry', 'ignore'] as const satisfies readonly ResolveAction[];
 export type BulkAction = (typeof BULK_ACTIONS)[number];
 
 /** Reasons why an action is rejected. */

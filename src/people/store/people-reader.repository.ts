@@ -132,11 +132,13 @@ export class PeopleReader {
     return this.readShown({ where, orderBy: { externalId: 'asc' }, take: limit });
   }
 
-  /** Finds people of both kinds that are not deleted. */
+  /** Finds people of both kinds that are not deleted. @param email also of the person that claims it, although it has another now */
   async search(email: Uint8Array | null, externalId: string | undefined, limit: number): Promise<ShownPerson[]> {
+    const fingerprint = email && new Uint8Array(email);
+    const claim = fingerprint && (await this.prisma.emailClaim.findUnique({ where: { fingerprint } }));
     const where: Prisma.PersonWhereInput = {
       ...{ kind: { in: ['provider', 'client'] }, state: { not: 'deleted' } },
-      ...(email && { emailFingerprint: new Uint8Array(email) }),
+      ...(fingerprint && { OR: [{ emailFingerprint: fingerprint }, ...(claim ? [{ id: claim.personId }] : [])] }),
       ...(externalId !== undefined && { externalId }),
     };
     return this.readShown({ where, orderBy: [{ kind: 'asc' }, { externalId: 'asc' }], take: limit });
