@@ -2626,7 +2626,7 @@ export interface components {
             state?: "failed" | "needs-review";
             /** @enum {string} */
             kind?: "client" | "provider";
-            /** @description The count of the dry run: if there are more people now, none is changed. Defaults to all */
+            /** @description The count of the dry run: if there are more people now, none is changed. Only a retry needs none: it defaults to all */
             count?: number;
         };
         SelectionResponse: {
@@ -5320,7 +5320,7 @@ export interface operations {
                 code: "create-unknown" | "delete-linked" | "delete-unconfirmed" | "delete-unknown" | "email-taken" | "forbidden" | "ignored" | "platform-user-missing" | "platform-user-taken" | "rejected" | "restored-unknown" | "role-mismatch" | "unanswered";
                 state?: "failed" | "needs-review";
                 kind?: "client" | "provider";
-                /** @description The count of the dry run: if there are more people now, none is changed. Defaults to all */
+                /** @description The count of the dry run: if there are more people now, none is changed. Only a retry needs none: it defaults to all */
                 count?: number;
             };
             header?: {

@@ -69,6 +69,12 @@ describe('POST /v1/people/resolve', () => {
     expect(await verdicts(LOST)).toEqual([SYNCED, ['failed', 'ignored'], SYNCED]);
   });
 
+  test('resolves no one without a count, except by a retry, which loses nothing', async () => {
+    expect((await select<object>({})).status).toBe(400);
+    expect((await select({ action: 'retry' })).status).toBe(200);
+    expect(await verdicts(LOST)).toEqual([UNKNOWN, UNKNOWN, UNKNOWN]);
+  });
+
   test('resolves no one if more people match than were counted', async () => {
     const { status, body } = await select<object>({ count: 2 });
     expect([status, body]).toEqual([

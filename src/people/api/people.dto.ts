@@ -174,6 +174,10 @@ export class ResolveRequest {
   platformUserId?: string;
 }
 
+/** A retry loses nothing. Any other action is counted first. */
+const hasCount = ({ action = 'retry', dryRun, count }: Partial<SelectionRequest>): boolean =>
+  count !== undefined || (action !== 'retry' && !dryRun);
+
 /** The query of `POST /v1/people/retry` */
 export class RetryQuery {
   /** Selects the people that need a review or have failed for this reason */
@@ -192,8 +196,8 @@ export class RetryQuery {
   @IsBoolean({ message: 'must be true or false' })
   dryRun: boolean = false;
 
-  /** The count of the dry run: if there are more people now, none is changed. Defaults to all */
-  @IsOptional()
+  /** The count of the dry run: if there are more people now, none is changed. Only a retry needs none: it defaults to all */
+  @ValidateIf(hasCount)
   @Type(() => Number)
   @IsInt({ message: 'must be the count of a dry run of the same selection' })
   @Min(0)
