@@ -197,7 +197,7 @@ describe('a Session', () => {
   });
 
   it('takes no mark from the platform', () => {
-    const marks = { incomplete: ['notes'], notesIncomplete: true, isStateUnknown: true };
+    const marks = { incomplete: ['notes'], notesIncomplete: true };
     const session = changed('/notes/0/incomplete', true, { ...whole(), ...marks });
     expect(read(session)).toEqual({ ...whole(), incomplete: [] });
   });
@@ -207,7 +207,7 @@ describe('a Session', () => {
   });
 
   it.each(['done', 'Paused', 'x'.repeat(64)])('keeps a state that the spec does not name: %s', (state) => {
-    expect(read({ ...whole(), state })).toEqual({ ...whole(), state, isStateUnknown: true, incomplete: ['state'] });
+    expect(read({ ...whole(), state })).toEqual({ ...whole(), state, incomplete: ['state'] });
   });
 
   it.each([undefined, null, 7, '', ' ', 'a\0', '\ud800', 'x'.repeat(65), ['Done']])(

@@ -134,9 +134,7 @@ export interface SessionAnswer extends Partial<Parts> {
   sessionId: string;
   /** One of SESSION_STATES, or another text of the platform. */
   state: string;
-  /** True if the spec does not name the state. */
-  isStateUnknown?: true;
-  /** The parts that are not or not completely readable. */
+  /** The parts that are not or not completely readable; also `state`, if the spec does not name it. */
   incomplete: readonly ('state' | keyof Parts)[];
   /** True if some documents are unreadable, so that the platform has more notes than `notes`. */
   notesIncomplete?: true;
@@ -169,17 +167,15 @@ export function readSession(value: unknown): { session: SessionAnswer } | { faul
   const { sessionId, state, ...fields } = value as Record<string, unknown>;
   if (!v.is(id, sessionId)) return { fault: '/sessionId' };
   if (!v.is(id, state) || state.length > MAX_STATE_LENGTH) return { fault: '/state' };
-  const isStateUnknown = !KNOWN_STATES.has(state);
   const readings = Object.entries(parts.entries).map(([part, schema]) => ({ part, ...readPart(schema, fields[part]) }));
   const readable = readings.filter((reading) => reading.readable !== undefined);
   const read = Object.fromEntries(readable.map((reading) => [reading.part, reading.readable])) as Partial<Parts>;
   const hasPart = read.notes?.some(({ incomplete }) => incomplete);
   const lost = readings.filter(({ part, isComplete }) => !isComplete || (part === 'notes' && hasPart));
-  const incomplete = [...(isStateUnknown ? ['state'] : []), ...lost.map(({ part }) => part)];
+  const incomplete = [...(KNOWN_STATES.has(state) ? [] : ['state']), ...lost.map(({ part }) => part)];
   const session = {
     sessionId,
     state,
-    ...(isStateUnknown && { isStateUnknown }),
     ...read,
     incomplete: incomplete as SessionAnswer['incomplete'],
     ...(read.notes && read.notes.length < (fields.notes as unknown[]).length && { notesIncomplete: true as const }),

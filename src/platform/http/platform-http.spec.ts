@@ -172,24 +172,8 @@ describe('one HTTP attempt', () => {
     );
   });
 
-  it('lets other work run between the steps of reading a large answer', async () => {
-    const text = JSON.stringify({ userId: 'u', more: 'x'.repeat(2 * 1024 * 1024) });
-    platform.answer = (_request, response) => response.writeHead(200).end(text);
-    const parse = jest.spyOn(JSON, 'parse');
-    let isBetween = false;
-    parse.mockImplementationOnce(() => {
-      setImmediate(() => {
-        isBetween = true;
-      });
-      return { userId: 'u' };
-    });
-    const read = (answer: { requiredId(name: string): string }) => [answer.requiredId('userId'), isBetween];
-    expect(await http.call({ operation: 'createProvider', body }, read)).toEqual(['u', true]);
-    parse.mockRestore();
-  });
-
-  it('does not fail for an unreadable large answer that nothing reads', async () => {
-    platform.answer = (_request, response) => response.writeHead(200).end('['.repeat(2 * 1024 * 1024));
+  it('does not fail for an unreadable answer that nothing reads', async () => {
+    platform.answer = (_request, response) => response.writeHead(200).end('['.repeat(200));
     await http.call({ operation: 'deleteUser', parameters: { userId: 'u-1' } }, () => undefined);
     await expect(http.call({ operation: 'createProvider', body }, (answer) => answer.body)).rejects.toThrow(
       '100 levels',
@@ -201,23 +185,14 @@ describe('one HTTP attempt', () => {
       platform.answer = (_request, response) => response.writeHead(status, { 'content-type': type }).end(bytes);
     };
 
-    it.each([
-      ['application/json', 'utf8'],
-      ['application/json; charset=ISO-8859-1', 'latin1'],
-      ['application/json;charset="utf-16"', 'utf16le'],
-    ] as const)('of the type %s is decoded as it says', async (type, encoding) => {
-      answering(Buffer.from('{"name":"Zo\xeb"}', encoding), type);
-      expect((await create()).body).toEqual({ name: 'Zo\xeb' });
-    });
-
-    it.each(['application/json', 'application/json; charset=klingon'])(
-      'that is not in the charset of %s makes the answer unreadable',
+    it.each(['application/json', 'application/json; charset=ISO-8859-1'])(
+      'that is not UTF-8 makes the answer unreadable (%s)',
       async (type) => {
         const bytes = Buffer.from('{"name":"Zo\xeb"}', 'latin1');
         answering(bytes, type);
         const answer = await create();
         expect(() => answer.body).toThrow(expect.objectContaining({ isUnreadable: true }));
-        expect(() => answer.body).toThrow('(an answer that is not in its charset)');
+        expect(() => answer.body).toThrow('(an answer that is not UTF-8)');
         answering(bytes, type, 400);
         expect(await failure(create())).toMatchObject({ kind: 'rejected', platformMessage: undefined });
       },

@@ -96,7 +96,6 @@ export class PlatformHttp implements OnApplicationShutdown {
     };
     try {
       const answer = await this.attempt(call);
-      await answer.prepare();
       const result = read(answer);
       measure('ok');
       await this.unreadable.answered(operation).catch(() => undefined);
@@ -112,8 +111,8 @@ export class PlatformHttp implements OnApplicationShutdown {
 
   /** Names the place of the fault in the log and in health. */
   private async report(operation: OperationName, { reason = 'no reason', message }: PlatformError): Promise<void> {
-    const isNew = await this.unreadable.note(operation, reason).catch(() => true);
-    if (isNew) this.log.warn({ msg: message, operation });
+    this.log.warn({ msg: message, operation });
+    await this.unreadable.note(operation, reason).catch(() => undefined);
   }
 
   private async attempt({ signal, ...call }: PlatformCall & CallOptions): Promise<PlatformAnswer> {
