@@ -58,7 +58,7 @@ export class RecorderService {
     this.audit.about('provider', provider);
     await this.audit.commitIntent();
     return this.platform.initiateAuth(providerUserId, { signal }).catch((error: unknown) => {
-      throw platformProblem(error, 'this provider');
+      throw platformProblem(error);
     });
   }
 }

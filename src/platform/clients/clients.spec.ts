@@ -53,7 +53,6 @@ describe('the platform client', () => {
     http = httpTo(platform.url);
   });
   afterAll(async () => {
-    http.onApplicationShutdown();
     await platform.stop();
   });
 

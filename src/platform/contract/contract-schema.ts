@@ -8,17 +8,15 @@ export type OperationSettings = v.InferOutput<OperationSchema>;
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 type OperationSchema = ReturnType<typeof operationSchema>;
 
-/** RFC 9110, section 5.6.2. */
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+/** The name of a header (RFC 9110, section 5.6.2), except those that the HTTP client sets or that redirect a call. */
+const HEADER =
+  /^(?!(connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$)[\w!#$%&'*+.^`|~-]+$/i;
 const PRINTABLE = /^[\x20-\x7e]*$/;
 const PLACEHOLDER = /\{([A-Za-z]+)\}/g;
-/** The HTTP client sets these headers, or they could redirect a call to another host. */
-const OWN_HEADERS = /^(connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$/i;
 
 /** Placeholders that describe the file to be uploaded; `{size}` is in bytes. */
 export const FILE_PARAMETERS = ['fileName', 'contentType', 'size'] as const;
 
-const NO_HEADER = 'must be the name of an HTTP header';
 const NO_PATH = 'must begin with one / and hold neither blanks, ?, #, nor . and .. as segments';
 
 /** An optional setting, with its description in docs/reference/contract.md. */
@@ -64,7 +62,7 @@ export const contractSchema = settings('must hold a JSON object', {
         header: v.optional(v.pipe(headerName(), v.description('The header that carries the key.')), ''),
         scheme: maybe(
           'The word before the key. Without it, the header contains only the key.',
-          matching(TOKEN, 'must be one word such as Bearer'),
+          matching(/^[\x21-\x7e]+$/, 'must be one word such as Bearer'),
         ),
       }),
       v.metadata({ required: ['header'] }),
@@ -126,7 +124,7 @@ function operationSchema(name: OperationName) {
     body: maybe(
       'The body, if the specification does not show it.',
       v.pipe(
-        v.custom<JsonValue>(() => true),
+        v.custom<JsonValue>(() => true, 'must be JSON'),
         check((body) => placeholderFaults(JSON.stringify(body), placeholders)),
       ),
     ),
@@ -159,10 +157,7 @@ function isPath(path: string): boolean {
 }
 
 function headerName() {
-  return text((name) => {
-    if (!TOKEN.test(name)) return [NO_HEADER];
-    return OWN_HEADERS.test(name) ? ['is set by the connection itself, name another header'] : [];
-  }, NO_HEADER);
+  return matching(HEADER, 'must be the name of an HTTP header that the connection does not set itself');
 }
 
 function headerValue(placeholders: readonly string[]) {

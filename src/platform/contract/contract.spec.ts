@@ -110,8 +110,8 @@ describe('the contract file', () => {
     expect(() => start(text)).toThrow(
       [
         'c.json is invalid. Fix these settings:',
-        'line 2, column 19: apiKey.header: must be the name of an HTTP header',
-        'line 8, column 38: operations.deleteUser.headers.Host: is set by the connection itself, name another header',
+        'line 2, column 19: apiKey.header: must be the name of an HTTP header that the connection does not set itself',
+        'line 8, column 38: operations.deleteUser.headers.Host: must be the name of an HTTP header that the connection does not set itself',
         'line 5, column 25: operations.getSession.method: must be one of GET, POST, PUT, PATCH, DELETE',
         'line 5, column 44: operations.getSession.path: must hold {sessionId}',
         'line 7, column 28: operations.updateSession.pth: is not known here, known: method, path, headers, query, response',

@@ -143,8 +143,6 @@ export interface SessionAnswer extends Partial<Parts> {
 /** Maximum characters of a state. */
 const MAX_STATE_LENGTH = 64;
 
-const KNOWN_STATES: ReadonlySet<string> = new Set(SESSION_STATES);
-
 /** Reads a value without its unreadable parts. @returns undefined if none is readable */
 function readPart<Schema extends v.GenericSchema>(schema: Schema, value: unknown) {
   let isComplete = true;
@@ -172,7 +170,10 @@ export function readSession(value: unknown): { session: SessionAnswer } | { faul
   const read = Object.fromEntries(readable.map((reading) => [reading.part, reading.readable])) as Partial<Parts>;
   const hasPart = read.notes?.some(({ incomplete }) => incomplete);
   const lost = readings.filter(({ part, isComplete }) => !isComplete || (part === 'notes' && hasPart));
-  const incomplete = [...(KNOWN_STATES.has(state) ? [] : ['state']), ...lost.map(({ part }) => part)];
+  const incomplete = [
+    ...(SESSION_STATES.some((known) => known === state) ? [] : ['state']),
+    ...lost.map(({ part }) => part),
+  ];
   const session = {
     sessionId,
     state,

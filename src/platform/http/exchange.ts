@@ -7,25 +7,23 @@ import { decodeText, mediaTypeOf } from '../../text/json-text.js';
 import type { Contract } from '../contract/contract.js';
 import { factsOf, type OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
-import { attemptWithin, type Ways } from './connections.js';
+import { attemptWithin, type Bounds, type Ways } from './connections.js';
 import { errorForAnswer, PlatformAnswer } from './platform-answer.js';
 
 /** A request as it is sent. */
-type PlatformRequest = {
+export interface PlatformRequest {
   method: string;
   url: string;
   headers: Record<string, string>;
   data: string | undefined;
-};
+}
 
 /** The settings of an exchange, and its limits. */
-interface ExchangeOptions {
+interface ExchangeOptions extends Omit<Bounds, 'totalMs'> {
   env: Pick<Env, 'PLATFORM_TIMEOUT_SECONDS' | 'PLATFORM_ANSWER_LIMIT'>;
   contract: Contract;
   clock: Clock;
   ways: Ways;
-  connectMs: number;
-  signal?: AbortSignal | undefined;
 }
 
 /**

@@ -116,7 +116,6 @@ describe('a call through a proxy', () => {
     const client = httpTo('https://platform.example', undefined, { HTTPS_PROXY: proxies().HTTPS_PROXY });
     const body = { firstName: 'a', lastName: 'b', email: 'c@d.example' };
     const error = await failureOf(client.call({ operation: 'createProvider', body }, (answer) => answer));
-    client.onApplicationShutdown();
     expect(error).toMatchObject({ kind: 'unreachable' });
     expect(error.message).toContain(`(${status} to CONNECT through the proxy in HTTPS_PROXY). Nothing was sent.`);
     expect(inspect(error, { depth: 9, showHidden: true })).not.toMatch(/hunter/);
@@ -147,7 +146,6 @@ describe('a call through a proxy', () => {
     const port = (platform.address() as AddressInfo).port;
     const client = httpTo('https://platform.example', undefined, { HTTPS_PROXY: `https://localhost:${port}` });
     const error = await failureOf(client.call({ operation: 'deleteUser', parameters: { userId: 'u' } }, () => 0));
-    client.onApplicationShutdown();
     expect(error).toMatchObject({ kind: 'unreachable' });
     expect(error.message).toContain('DEPTH_ZERO_SELF_SIGNED_CERT');
   });
