@@ -19,7 +19,7 @@ import { answerClientError, ProblemFilter } from './http/problem/problem.filter.
 import { installEdge } from './http/server/edge.js';
 import { RequestGate } from './http/server/request-gate.js';
 import { Metrics } from './monitoring/metrics.js';
-import { contractJsonSchema } from './platform/contract/contract-json-schema.js';
+import { contractJsonSchema } from './platform/contract/contract-schema.js';
 import { WebhooksController } from './webhooks/webhooks.controller.js';
 
 /** Maximum bytes of a JSON body, unless a route has its own limit. */

@@ -417,14 +417,14 @@ export class Env {
 
   /**
    * The proxy for calls to the platform and uploads to its stores; https_proxy and no_proxy work too. TLS is checked end to
-   * end. NO_PROXY lists hosts (with their subdomains), addresses and ranges that are reached directly; * means every host.
+   * end. NO_PROXY lists hosts (with their subdomains) and addresses that are reached directly; * means every host.
    * @example http://user:password@proxy.example:3128
    */
   @IsOptional()
   @ProxyUrl()
   HTTPS_PROXY?: string;
 
-  /** @example platform.internal,10.0.0.0/8 */
+  /** @example platform.internal,10.1.2.3 */
   @List()
   NO_PROXY: string[] = [];
 

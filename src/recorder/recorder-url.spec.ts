@@ -1,13 +1,12 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../config/property-runs.spec-support.js';
-import { RecorderToken } from '../platform/clients/platform-client.js';
 import { recorderUrl, redirectFault } from './recorder-url.js';
 
 const anyText = fc.string({ unit: 'grapheme', minLength: 1 });
 const query = (url: string) => Object.fromEntries(new URL(url).searchParams);
 
 it('opens the recorder with variant, contractId, redirectUrl and sessionToken', () => {
-  const url = recorderUrl('https://rec.example', 'recorder', new RecorderToken('t o+k/e=n&x'), {
+  const url = recorderUrl('https://rec.example', 'recorder', 't o+k/e=n&x', {
     variant: 'in-person',
     contractId: '8f3c',
     redirectUrl: 'https://ehr.example/back?a=1&b=ü#top',
@@ -20,7 +19,7 @@ it('opens the recorder with variant, contractId, redirectUrl and sessionToken', 
 
 it('leaves out an undefined redirectUrl', () => {
   const launch = { variant: 'virtual', contractId: 'c', redirectUrl: undefined };
-  expect(query(recorderUrl('https://rec.example', 'recorder', new RecorderToken('t'), launch))).toEqual({
+  expect(query(recorderUrl('https://rec.example', 'recorder', 't', launch))).toEqual({
     variant: 'virtual',
     contractId: 'c',
     sessionToken: 't',
@@ -28,7 +27,7 @@ it('leaves out an undefined redirectUrl', () => {
 });
 
 it('opens unfinished uploads with the sessionToken only, below the path of the partner domain', () => {
-  expect(recorderUrl('https://rec.example/app/', 'unuploaded-sessions', new RecorderToken('a b'))).toBe(
+  expect(recorderUrl('https://rec.example/app/', 'unuploaded-sessions', 'a b')).toBe(
     'https://rec.example/app/unuploaded-sessions?sessionToken=a%20b',
   );
 });
@@ -37,7 +36,7 @@ it('encodes every value so that the recorder reads it unchanged', () => {
   fc.assert(
     fc.property(anyText, anyText, fc.webUrl({ withQueryParameters: true, withFragments: true }), (id, token, back) => {
       const launch = { variant: 'virtual', contractId: id, redirectUrl: back };
-      const url = recorderUrl('https://rec.example', 'recorder', new RecorderToken(token), launch);
+      const url = recorderUrl('https://rec.example', 'recorder', token, launch);
       expect(query(url)).toEqual({ ...launch, sessionToken: token });
       expect(new URL(url).hash).toBe('');
     }),

@@ -1,4 +1,3 @@
-import type { RecorderToken } from '../platform/clients/platform-client.js';
 import { checkPublicUrl } from '../platform/upload/public-url.js';
 
 /**
@@ -11,10 +10,10 @@ import { checkPublicUrl } from '../platform/upload/public-url.js';
 export function recorderUrl(
   partnerDomain: string,
   route: 'recorder' | 'unuploaded-sessions',
-  sessionToken: RecorderToken,
+  sessionToken: string,
   query: Record<string, string | undefined> = {},
 ): string {
-  const pairs = Object.entries({ ...query, sessionToken: sessionToken.reveal() }).flatMap(([name, value]) =>
+  const pairs = Object.entries({ ...query, sessionToken }).flatMap(([name, value]) =>
     value === undefined ? [] : `${name}=${encodeURIComponent(value)}`,
   );
   return `${partnerDomain.replace(/(?<!\/)\/+$/, '')}/${route}?${pairs.join('&')}`;

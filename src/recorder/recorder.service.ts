@@ -3,7 +3,7 @@ import { Audit } from '../audit/audit.js';
 import { Env } from '../config/env.js';
 import { Problem } from '../http/problem/problem.js';
 import { ResolvedPartiesRepository } from '../people/store/resolved-parties.js';
-import { PlatformClient, type RecorderToken } from '../platform/clients/platform-client.js';
+import { PlatformClient } from '../platform/clients/platform-client.js';
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
 import { platformProblem } from '../platform/contract/platform-errors.js';
@@ -54,11 +54,11 @@ export class RecorderService {
   }
 
   /** Commits the audit entry first, so that every launch has one. */
-  private async token(provider: string, providerUserId: string, signal: AbortSignal): Promise<RecorderToken> {
+  private async token(provider: string, providerUserId: string, signal: AbortSignal): Promise<string> {
     this.audit.about('provider', provider);
     await this.audit.commitIntent();
     return this.platform.initiateAuth(providerUserId, { signal }).catch((error: unknown) => {
-      throw platformProblem(error, 'this provider');
+      throw platformProblem(error);
     });
   }
 }

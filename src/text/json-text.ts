@@ -15,10 +15,10 @@ export function charsetOf(contentType = ''): string {
   return charset.toLowerCase() || 'utf-8';
 }
 
-/** Decodes a text, and drops a byte-order mark. @returns undefined if the charset is unknown, or the bytes are not in it */
-export function decodeText(bytes: Uint8Array, charset = 'utf-8'): string | undefined {
+/** Decodes a text, and drops a byte-order mark. @returns undefined if the bytes are not UTF-8 */
+export function decodeText(bytes: Uint8Array): string | undefined {
   try {
-    return new TextDecoder(charset, { fatal: true }).decode(bytes);
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     return undefined;
   }

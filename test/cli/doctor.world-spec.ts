@@ -183,7 +183,7 @@ test.each<Row>([
     'a truncated contract',
     () => doctor('Contract', { PLATFORM_CONTRACT: file('cut.json', '{"apiKey":') }),
     /✗.*PLATFORM_CONTRACT .*cut\.json is invalid/,
-    /line 1, column 11: it ends too early/,
+    /line 1, column 11: value is expected/,
   ],
   [
     'no contract',

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { clientSchema } from '../../harness/client-schema.js';
 import { Metrics } from '../../src/monitoring/metrics.js';
-import { contractJsonSchema } from '../../src/platform/contract/contract-json-schema.js';
+import { contractJsonSchema } from '../../src/platform/contract/contract-schema.js';
 import { openApiDocument } from '../../src/setup.js';
 import { contractPage } from '../support/reference/contract.js';
 import { problemsPage } from '../support/reference/problems.js';

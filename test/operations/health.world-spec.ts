@@ -33,15 +33,11 @@ test('health and metrics show an outage of the platform and its end', async () =
   expect((await platform())?.status).toBe('ok');
 });
 
-test('health and metrics show how long a 429 pauses the calls', async () => {
+test('health shows until when a 429 pauses the calls', async () => {
   world.platform.injectFault({ kind: 'rate-limit', retryAfter: 'seconds', retryAfterSeconds: 1_800 });
   await want('p-7');
   await world.settle();
   expect((await platform())?.reason).toMatch(/429.*user management \(until \d{4}-/);
-  const pause = await metric('platform_pause_seconds');
-  expect(pause).toBeGreaterThan(55);
-  await world.advance('30 s');
-  expect(pause - (await metric('platform_pause_seconds'))).toBeCloseTo(30, 0);
   expect(await metric('platform_window_limit')).toBe(6_000);
   await world.advance('30 min');
   expect((await platform())?.status).toBe('ok');

@@ -1,4 +1,3 @@
-import { Metrics } from '../../monitoring/metrics.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { UsersClient } from '../../platform/clients/users-client.js';
 import type { Contract } from '../../platform/contract/contract.js';
@@ -37,10 +36,10 @@ export async function readAnswer(contract: Contract, operation: OperationName, b
 /** Calls an operation with the service's own client, which gets this answer. */
 function callWith(contract: Contract, operation: OperationName, body: unknown): Promise<unknown> {
   const { response } = contract.operations[operation];
-  const content = { bytes: Buffer.from(JSON.stringify(body)), charset: 'utf-8' };
-  const call: PlatformHttp['call'] = async (_call, read) => read(new PlatformAnswer(operation, 200, content, contract));
+  const answer = new PlatformAnswer(operation, 200, JSON.stringify(body), contract);
+  const call: PlatformHttp['call'] = async (_call, read) => read(answer);
   const http = { call } as PlatformHttp;
-  const [users, client] = [new UsersClient(http), new PlatformClient(http, contract, new Metrics())];
+  const [users, client] = [new UsersClient(http), new PlatformClient(http, contract)];
   const id = String(readPointer(body, `${response.session ?? ''}/sessionId`));
   const file = { fileName: '', contentType: '', size: 0 };
   const calls: Partial<Record<OperationName, () => Promise<unknown>>> = {

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { existsSync, readFileSync } from 'node:fs';
 import { capabilitiesOf } from '../../platform/contract/capabilities.js';
 import type { Contract } from '../../platform/contract/contract.js';
-import { checkContract, findingLine, readContractText } from '../../platform/contract/contract-file.js';
+import { checkContract, faultLine, readContractText } from '../../platform/contract/contract-file.js';
 import { type OperationName, READ_OPERATIONS } from '../../platform/contract/operations.js';
 import { CliFault } from '../api/cli-fault.js';
 import { readClientEnv } from '../api/client-env.js';
@@ -20,14 +20,14 @@ export async function check(file: string | undefined, { sample, operation, json 
   const env = readClientEnv();
   const name = file ?? env.contract;
   if (name === undefined) throw new CliFault('The contract file is missing. Pass it, or set PLATFORM_CONTRACT.');
-  const { findings, contract } = checkContract(readContractText(name));
+  const { faults, contract } = checkContract(readContractText(name));
   const readings = contract && sample ? await readSample(contract, sample, operation) : [];
   const capabilities = contract ? capabilitiesOf(contract, env) : [];
   const isUnreadable = readings.length > 0 && readings.every(({ fault }) => fault !== undefined);
   if (!contract || isUnreadable) process.exitCode = 2;
-  if (json) return console.log(JSON.stringify({ file: name, findings, capabilities, readings }, null, 2));
-  for (const finding of findings) console.log(`${finding.severity === 'fault' ? '✗' : '–'} ${findingLine(finding)}.`);
-  if (findings.length === 0) console.log(`✓ ${name} has no faults.`);
+  if (json) return console.log(JSON.stringify({ file: name, faults, capabilities, readings }, null, 2));
+  for (const fault of faults) console.log(`✗ ${faultLine(fault)}.`);
+  if (faults.length === 0) console.log(`✓ ${name} has no faults.`);
   for (const { name: capability, on, missing } of capabilities)
     console.log(on ? `✓ ${capability}` : `– ${capability} is off: set ${missing.join(', ')}`);
   for (const reading of readings) console.log(readingLines(reading));

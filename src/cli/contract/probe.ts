@@ -37,7 +37,7 @@ export async function probePlatform(env: Env, contract: Contract): Promise<Probe
   const url = [sent.url.split('?')[0], names.join('&')].filter((part) => part !== '').join('?');
   const request = { method: sent.method, url, headers: Object.fromEntries(headers), body };
   try {
-    const ways = waysOf(env, { keepAlive: false });
+    const ways = waysOf(env);
     const options = { env, contract, clock: new Clock(), ways, connectMs: CONNECT_TIMEOUT_MS };
     const answer = await exchange(operation, sent, options);
     const reading = await readAnswer(contract, operation, answer.body);

@@ -32,7 +32,7 @@ export async function platformFinding(env: Env): Promise<Finding> {
   const way = proxy ? ` through the proxy ${proxy.host}` : '';
   const begun = performance.now();
   try {
-    const attempt = new Attempt(waysOf(env, { keepAlive: false }), AbortSignal.timeout(TIMEOUT_MS));
+    const attempt = new Attempt(waysOf(env), AbortSignal.timeout(TIMEOUT_MS));
     const { status, headers } = await attempt.send({ url: baseUrl, method: 'HEAD' });
     const took = Math.round(performance.now() - begun);
     const skew = skewFault(Date.now(), String(headers.date ?? ''));

@@ -1,6 +1,4 @@
-import { inspect } from 'node:util';
 import { Injectable } from '@nestjs/common';
-import { Metrics } from '../../monitoring/metrics.js';
 import { Contract } from '../contract/contract.js';
 import { readSession, type SessionAnswer } from '../contract/session-answer.js';
 import {
@@ -28,45 +26,16 @@ export interface ComplianceJob {
   raw: unknown;
 }
 
-const PLACEHOLDER = '[recorder token]';
-
-/** The single-use token that opens the recorder. It is logged and serialised as a placeholder. */
-export class RecorderToken {
-  readonly #value: string;
-
-  constructor(value: string) {
-    this.#value = value;
-  }
-
-  /** The token itself, only for the recorder's URL. */
-  reveal(): string {
-    return this.#value;
-  }
-
-  toString = () => PLACEHOLDER;
-  toJSON = () => PLACEHOLDER;
-  [inspect.custom] = () => PLACEHOLDER;
-}
-
 /**
  * Every operation of the platform except user management. All methods throw {@link PlatformError}. The outcome of a
  * create with an unreadable answer is unknown.
  */
 @Injectable()
 export class PlatformClient {
-  private readonly incompleteParts: ReturnType<typeof Metrics.prototype.counter<'part'>>;
-
   constructor(
     private readonly http: PlatformHttp,
     private readonly contract: Contract,
-    metrics: Metrics,
-  ) {
-    this.incompleteParts = metrics.counter(
-      'platform_session_parts_left_out_total',
-      'Fields of sessions that were not completely readable, by field; all readable parts were accepted',
-      ['part'],
-    );
-  }
+  ) {}
 
   async createSession(body: CreateTherapySessionRequest): Promise<{ sessionId: string }> {
     const call = { operation: 'createSession', body } as const;
@@ -150,10 +119,10 @@ export class PlatformClient {
     }));
   }
 
-  /** Fetches a single-use token. @param userId of the provider on the platform */
-  async initiateAuth(userId: string, options: CallOptions = {}): Promise<RecorderToken> {
+  /** Fetches the single-use token that opens the recorder. @param userId of the provider on the platform */
+  async initiateAuth(userId: string, options: CallOptions = {}): Promise<string> {
     const call = { operation: 'initiateAuth', body: { userId }, ...options } as const;
-    return this.http.call(call, (answer) => new RecorderToken(answer.requiredText('otpToken')));
+    return this.http.call(call, (answer) => answer.requiredText('otpToken'));
   }
 
   /** @param expectedId the session that the answer must be about, if that is known */
@@ -162,7 +131,6 @@ export class PlatformClient {
     if ('fault' in reading) return answer.unreadableAt('session', 'no Session', reading.fault);
     const { session } = reading;
     requireSession(answer, session.sessionId, expectedId, answer.placeOf('session', '/sessionId'));
-    for (const part of session.incomplete) this.incompleteParts.inc({ part });
     return session;
   }
 }

@@ -15,7 +15,7 @@ interface Capability {
 /** The settings outside the contract file that capabilities need. */
 type CapabilityEnv = { PLATFORM_PARTNER_DOMAIN?: string | undefined };
 
-/** The operations that each capability needs. For uploads, the service itself sends the file. */
+/** The operations that each capability needs. */
 export const CAPABILITY_OPERATIONS = {
   'user-mirroring': ['checkUser', 'createProvider', 'createClient', 'setClientProviders', 'deleteUser'],
   'session-create': ['createSession'],
@@ -52,19 +52,16 @@ export function requireCapability(name: CapabilityName, contract: Contract, env:
 }
 
 function hintFor(name: CapabilityName, contract: Contract): string | null {
-  for (const operation of CAPABILITY_OPERATIONS[name]) {
-    const { path, otherPath } = factsOf(operation);
-    if (!path || !otherPath) continue;
-    const { method, path: used } = contract.operations[operation];
-    const others = [path, otherPath].filter((each) => each !== used).join(' and ');
-    return `${method} ${used} is called. The specification also writes ${others}: if the platform answers 404, set operations.${operation}.path in PLATFORM_CONTRACT.`;
-  }
-  return null;
+  const operation = CAPABILITY_OPERATIONS[name].find((each) => factsOf(each).otherPath);
+  if (!operation) return null;
+  const { path, otherPath } = factsOf(operation);
+  const { method, path: used } = contract.operations[operation];
+  const others = [path, otherPath].filter((each) => each !== used).join(' and ');
+  return `${method} ${used} is called. The specification also writes ${others}: if the platform answers 404, set operations.${operation}.path in PLATFORM_CONTRACT.`;
 }
 
 function missingFor(name: CapabilityName, contract: Contract, env: CapabilityEnv): string[] {
-  const purpose = name === 'recording-upload' || name === 'compliance-upload' ? 'upload' : 'call';
-  const settings = CAPABILITY_OPERATIONS[name].flatMap((operation) => contract.missingFor(operation, purpose));
+  const settings = CAPABILITY_OPERATIONS[name].flatMap((operation) => contract.missingFor(operation));
   if (name === 'compliance-polling') {
     const { response, states } = contract.operations.getComplianceJob;
     if (response.state === undefined) settings.push('operations.getComplianceJob.response.state');

@@ -3,11 +3,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { FULL_CONTRACT } from '../clients/loopback-platform.spec-support.js';
-import { contractJsonSchema } from './contract-json-schema.js';
-import { contractFaults } from './contract-schema.js';
+import { checkContract } from './contract-file.js';
+import { contractJsonSchema } from './contract-schema.js';
 import { OPERATION_NAMES } from './operations.js';
 
 const accepts = new Ajv2020({ strict: true, allowUnionTypes: true }).compile(contractJsonSchema());
+const contractFaults = (file: unknown) => checkContract(JSON.stringify(file)).faults;
 
 test('accepts complete contract files, also one that names its schema', () => {
   expect([accepts(FULL_CONTRACT), accepts.errors]).toEqual([true, null]);

@@ -33,12 +33,8 @@ export class Contract {
     return this.missingFor(operation).length === 0;
   }
 
-  /**
-   * Lists the missing settings of an operation, as paths into the contract file.
-   *
-   * @param purpose `upload` includes the settings for sending the file
-   */
-  missingFor(operation: OperationName, purpose: 'call' | 'upload' = 'call'): string[] {
+  /** Lists the missing settings of an operation, as paths into the contract file. */
+  missingFor(operation: OperationName): string[] {
     const facts = factsOf(operation);
     const rule = this.operations[operation];
     const at = `operations.${operation}`;
@@ -47,7 +43,7 @@ export class Contract {
       ...(rule.method ? [] : [`${at}.method`]),
       ...(rule.path ? [] : [`${at}.path`]),
       ...facts.needs.filter((pointer) => rule.response[pointer] === undefined).map((name) => `${at}.response.${name}`),
-      ...(purpose === 'upload' && !rule.upload?.method ? [`${at}.upload.method`] : []),
+      ...(facts.upload && !rule.upload?.method ? [`${at}.upload.method`] : []),
     ];
   }
 }

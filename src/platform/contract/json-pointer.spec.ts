@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
-import { isJsonPointer, readPointer, typeAt } from './json-pointer.js';
+import { POINTER, readPointer, typeAt } from './json-pointer.js';
 
 /** Every place of a document with the pointer to it, written as RFC 6901 says. */
 function places(value: unknown, pointer = ''): [string, unknown][] {
@@ -43,8 +43,7 @@ describe('JSON Pointer', () => {
   });
 
   it('rejects other texts', () => {
-    expect(['a', '/~', '/~2', 'a/b', '#/a'].filter(isJsonPointer)).toEqual([]);
-    expect(readPointer({ a: 1 }, 'a')).toBeUndefined();
+    expect(['a', '/~', '/~2', 'a/b', '#/a'].filter((text) => POINTER.test(text))).toEqual([]);
   });
 });
 

@@ -1,18 +1,9 @@
+/** A JSON Pointer (RFC 6901); the empty one points at the whole document. */
 export const POINTER = /^(\/([^~/]|~[01])*)*$/u;
 const ARRAY_INDEX = /^(0|[1-9]\d*)$/;
 
-/** True if a text is a JSON Pointer (RFC 6901); the empty one points at the whole document. */
-export function isJsonPointer(text: string): boolean {
-  return POINTER.test(text);
-}
-
-/**
- * Reads the value at a JSON Pointer (RFC 6901). Ignores inherited members.
- *
- * @returns undefined if there is none, or if the text is not a pointer
- */
+/** Reads the value at a JSON Pointer; undefined if there is none. Ignores inherited members. */
 export function readPointer(document: unknown, pointer: string): unknown {
-  if (!isJsonPointer(pointer)) return undefined;
   const tokens = pointer.split('/').slice(1).map(unescapeToken);
   return tokens.reduce<unknown>(member, document);
 }

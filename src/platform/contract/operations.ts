@@ -25,7 +25,7 @@ interface OperationFacts {
   endStates?: true;
   /** True if it only reads, so that it is also sent while sending is held. */
   reads: boolean;
-  /** True if it creates something. It uses a new connection, because a stale one could leave its outcome unknown. */
+  /** True if it creates something. */
   creates: boolean;
   /** True if the API key is always sent as `Authorization: Bearer`, which the spec shows only for this operation. */
   bearerAlways: boolean;

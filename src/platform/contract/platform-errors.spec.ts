@@ -2,7 +2,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { PlatformError, type PlatformErrorKind, platformProblem } from './platform-errors.js';
 
 const problem = (kind: PlatformErrorKind, facts = {}): Problem => {
-  const made = platformProblem(new PlatformError(kind, 'createSession', facts), 'this session');
+  const made = platformProblem(new PlatformError(kind, 'createSession', facts));
   if (!(made instanceof Problem)) throw new Error('no problem was made');
   return made;
 };
@@ -40,5 +40,5 @@ it('a missing setting has its name in the capabilities', () => {
 
 it('other errors are unchanged', () => {
   const fault = new TypeError('ours');
-  expect(platformProblem(fault, 'this session')).toBe(fault);
+  expect(platformProblem(fault)).toBe(fault);
 });

@@ -7,77 +7,64 @@ const RETRY_SECONDS = 5;
 /** `Retry-After` until an operator fixes the API key, or releases sending. */
 const OPERATOR_RETRY_SECONDS = 60;
 
-/** The texts of a failure: the sentence for the log, with a status or a reason in brackets, and the problem for the caller. */
+/** A failure, for the log and for the caller of this service. */
 interface Failure {
-  sentence(call: string, why: string, missing: string): string;
-  problem(what: string, error: PlatformError): Problem;
+  /**
+   * Says what happened and what to do.
+   *
+   * @param call the operation, with a status or a reason in brackets
+   * @param missing settings of the contract file
+   */
+  sentence(call: string, missing: string): string;
+  problem: ProblemType;
+  retryAfterSeconds?: number;
 }
-
-const later = (type: ProblemType, detail: string, retryAfterSeconds: number) => () =>
-  new Problem(type, detail, { retryAfterSeconds });
 
 const FAILURES = {
   /** 429; nothing was done. */
   'rate-limited': {
-    sentence: (call, why) => `The platform's rate limit rejected ${call}${why}. Wait before the next call.`,
-    problem: (_what, { retryAfterMs = RETRY_SECONDS * 1000 }) => {
-      const detail = 'The platform limits the rate of requests. Send the request again later.';
-      return new Problem('platform-rate-limited', detail, { retryAfterSeconds: retryAfterMs / 1000 });
-    },
+    sentence: (call) => `The platform's rate limit rejected ${call}. Wait before the next call.`,
+    problem: 'platform-rate-limited',
+    retryAfterSeconds: RETRY_SECONDS,
   },
   /** 401 or 403. */
   unauthorized: {
-    sentence: (call, why) =>
-      `The platform rejected the API key for ${call}${why}. Check PLATFORM_API_KEY, and apiKey in PLATFORM_CONTRACT.`,
-    problem: later(
-      'platform-unauthorized',
-      'The platform rejects the API key. Ask an operator to fix it.',
-      OPERATOR_RETRY_SECONDS,
-    ),
+    sentence: (call) =>
+      `The platform rejected the API key for ${call}. Check PLATFORM_API_KEY, and apiKey in PLATFORM_CONTRACT.`,
+    problem: 'platform-unauthorized',
+    retryAfterSeconds: OPERATOR_RETRY_SECONDS,
   },
   /** 404. */
   'not-found': {
-    sentence: (call, why) => `The platform does not know the subject of ${call}${why}.`,
-    problem: (what) =>
-      new Problem('not-on-platform', `The platform does not know ${what}. Check the ids in the request.`),
+    sentence: (call) => `The platform does not know the subject of ${call}. Check the ids in the request.`,
+    problem: 'not-on-platform',
   },
   /** Another 4xx, a redirect, which is never followed, or a 2xx that reports no effect. */
   rejected: {
-    sentence: (call, why) => `The platform rejected ${call}${why}. See platformMessage for its reason.`,
-    problem: (what, { platformMessage = null }) =>
-      new Problem(
-        'platform-rejected',
-        `The platform rejected ${what}. See platformMessage, if the platform sent one and this key may read it.`,
-        { extensions: { platformMessage } },
-      ),
+    sentence: (call) => `The platform rejected ${call}. See platformMessage for its reason, if it sent one.`,
+    problem: 'platform-rejected',
   },
   /** The request was not sent. */
   unreachable: {
-    sentence: (call, why) => `The platform could not be reached for ${call}${why}. Nothing was sent.`,
-    problem: later(
-      'platform-unreachable',
-      'The platform cannot be reached. Send the request again later.',
-      RETRY_SECONDS,
-    ),
+    sentence: (call) => `The platform could not be reached for ${call}. Nothing was sent. Try again later.`,
+    problem: 'platform-unreachable',
+    retryAfterSeconds: RETRY_SECONDS,
   },
   /** The request was sent, without a readable answer (timeout, reset, 408, 425, 5xx, an unreadable 2xx). */
   'unknown-outcome': {
-    sentence: (call, why) => `The platform gave no readable answer to ${call}${why}. The call may have taken effect.`,
-    problem: platformUnclear,
+    sentence: (call) => `The platform gave no readable answer to ${call}. The call may have taken effect.`,
+    problem: 'platform-unclear',
   },
   /** Sending is held. The request was not sent. */
   held: {
     sentence: (call) => `Sending is held, so ${call} was not sent. An operator releases it (npx notebridge release).`,
-    problem: later(
-      'sending-held',
-      'An operator holds all changes to the platform. Send the request again after the release.',
-      OPERATOR_RETRY_SECONDS,
-    ),
+    problem: 'sending-held',
+    retryAfterSeconds: OPERATOR_RETRY_SECONDS,
   },
   /** The contract file lacks a setting. The request was not sent. */
   'not-configured': {
-    sentence: (call, _why, missing) => `${call} needs ${missing} in PLATFORM_CONTRACT.`,
-    problem: (_what, { missing }) => notConfigured(missing.map((setting) => `PLATFORM_CONTRACT: ${setting}`)),
+    sentence: (call, missing) => `${call} needs ${missing} in PLATFORM_CONTRACT.`,
+    problem: 'not-configured',
   },
 } satisfies Record<string, Failure>;
 
@@ -117,7 +104,7 @@ export class PlatformError extends Error {
     facts: PlatformErrorFacts = {},
   ) {
     const { status, reason = status, missing = [] } = facts;
-    super(FAILURES[kind].sentence(operation, reason === undefined ? '' : ` (${reason})`, missing.join(', ')));
+    super(FAILURES[kind].sentence(reason === undefined ? operation : `${operation} (${reason})`, missing.join(', ')));
     this.status = status;
     this.retryAfterMs = facts.retryAfterMs;
     this.missing = missing;
@@ -140,16 +127,16 @@ export class PlatformError extends Error {
 /**
  * Converts a {@link PlatformError} to a problem; returns other errors unchanged. The platform's message may contain
  * personal data, so it is only in `platformMessage`.
- *
- * @param what the subject of the call, such as "this session"
  */
-export function platformProblem(error: unknown, what: string): unknown {
-  return error instanceof PlatformError ? FAILURES[error.kind].problem(what, error) : error;
-}
-
-/** The problem of a call with an unknown outcome. @param what its subject, such as "this session" */
-export function platformUnclear(what: string): Problem {
-  return new Problem('platform-unclear', `The platform gave no readable answer about ${what}. Check it again later.`);
+export function platformProblem(error: unknown): unknown {
+  if (!(error instanceof PlatformError)) return error;
+  const { kind, missing, retryAfterMs, platformMessage = null } = error;
+  if (kind === 'not-configured') return notConfigured(missing.map((setting) => `PLATFORM_CONTRACT: ${setting}`));
+  const { problem, retryAfterSeconds }: Failure = FAILURES[kind];
+  return new Problem(problem, error.message, {
+    ...(retryAfterSeconds && { retryAfterSeconds: retryAfterMs ? retryAfterMs / 1000 : retryAfterSeconds }),
+    ...(kind === 'rejected' && { extensions: { platformMessage } }),
+  });
 }
 
 /** The problem of a capability that lacks settings, with their names in `GET /v1/capabilities`. */

@@ -1,161 +1,185 @@
-import { isObject, listOf, listOrNone, mapOf, number, objectOf, orElse, type Read, text } from './read-parts.js';
+import * as v from 'valibot';
 import { isPlatformId, SESSION_STATES, type SessionState } from './wire-types.js';
 
 /** An id of the platform that a database can store. */
-const id: Read<string> = (value) => (isPlatformId(value) && value.trim() !== '' ? value : undefined);
+const id = v.custom<string>((value) => isPlatformId(value) && value.trim() !== '');
 
 /** A text that a database can store and index. */
-const storableText: Read<string> = (value) => (value === '' || isPlatformId(value) ? value : undefined);
+const storableText = v.custom<string>((value) => value === '' || isPlatformId(value));
 
-const span = { start: number, end: number };
+/** A field that an answer may lack, and that is left out if it is unreadable. */
+function optional<Schema extends v.GenericSchema>(schema: Schema) {
+  return v.fallback(v.nullish(schema), undefined);
+}
+
+/** A list without its unreadable items. */
+function listOf<Item extends v.GenericSchema>(item: Item) {
+  return v.pipe(
+    v.array(v.fallback(v.nullable(item), null)),
+    v.transform((items) => items.filter((each): each is NonNullable<typeof each> => each !== null)),
+  );
+}
+
+/** A list that the platform may leave out or set to null if it is empty. */
+function listOrNone<Item extends v.GenericSchema>(item: Item) {
+  return v.nullish(listOf(item), []);
+}
+
+/** An object with any keys, without its unreadable values. */
+function mapOf<Item extends v.GenericSchema>(item: Item) {
+  return v.pipe(
+    v.record(v.string(), optional(item)),
+    v.transform((map) => {
+      const readable = Object.entries(map).filter(([, value]) => value !== undefined);
+      return Object.fromEntries(readable) as Record<string, v.InferOutput<Item>>;
+    }),
+  );
+}
 
 /** Numbers by user id. */
-const measure = <Name extends string>(...names: Name[]) =>
-  mapOf(objectOf({}, Object.fromEntries(names.map((name) => [name, number])) as Record<Name, Read<number>>));
+function measure<Name extends string>(...names: Name[]) {
+  const numbers = Object.fromEntries(names.map((name) => [name, optional(v.number())]));
+  return optional(mapOf(v.object(numbers as Record<Name, ReturnType<typeof optional<v.NumberSchema<undefined>>>>)));
+}
 
-/** A line. Without a category it still has its text. */
-const line = objectOf(
-  { category: orElse(text, ''), text },
-  {
-    categoryName: text,
-    /** Above 0 for a bulleted list item within its category. */
-    formatting: objectOf({}, { nestingLevel: number }),
-  },
-);
-const documentFields = objectOf({ sessionDocumentId: id, noteTemplateId: id, notes: listOrNone(line) }, {});
+const span = { start: v.number(), end: v.number() };
 
-export type Note = NonNullable<ReturnType<typeof line>>;
+const note = v.object({
+  /** Without a category, a line still has its text. */
+  category: v.fallback(v.string(), ''),
+  text: v.string(),
+  categoryName: optional(v.string()),
+  /** Above 0 for a bulleted list item within its category. */
+  formatting: optional(v.object({ nestingLevel: optional(v.number()) })),
+});
+
+export type Note = v.InferOutput<typeof note>;
+
+const documentFields = v.object({ sessionDocumentId: id, noteTemplateId: id, notes: listOrNone(note) });
 
 /** The document of one template. */
-export interface SessionDocument {
-  sessionDocumentId: string;
-  noteTemplateId: string;
-  notes: Note[];
+export interface SessionDocument extends v.InferOutput<typeof documentFields> {
   /** True if a line, its category or its formatting is unreadable. */
   incomplete?: true;
 }
 
-const sessionDocument: Read<SessionDocument> = (value, lost) => {
-  const lostParts = { any: false };
-  const fields = documentFields(value, () => {
-    lostParts.any = true;
-  });
-  if (fields === undefined) return undefined;
-  if (lostParts.any) lost();
-  const { sessionDocumentId, noteTemplateId, notes } = fields;
-  return { sessionDocumentId, noteTemplateId, notes, ...(lostParts.any && { incomplete: true as const }) };
-};
+const sessionDocument = v.pipe(
+  v.unknown(),
+  v.rawTransform<unknown, SessionDocument>(({ dataset, addIssue, NEVER }) => {
+    const { readable, isComplete } = readPart(documentFields, dataset.value);
+    if (readable) return { ...readable, ...(!isComplete && { incomplete: true as const }) };
+    addIssue();
+    return NEVER;
+  }),
+);
 
-/** Fields that the spec requires, and without which the rest is still of use. */
-const REQUIRED_PARTS = {
+const transcript = v.object({
+  /** Times are in milliseconds from the start of the recording. */
+  utterances: optional(
+    listOf(
+      v.object({
+        ...span,
+        text: v.string(),
+        speaker: v.string(),
+        words: listOf(v.object({ ...span, text: v.string() })),
+      }),
+    ),
+  ),
+  /** User ids by speaker label; a user may have several labels. */
+  speakerMapping: optional(mapOf(v.string())),
+});
+
+export type Transcript = v.InferOutput<typeof transcript>;
+
+/** The parts of a Session (spec, Resources) beside its id and its state. */
+const parts = v.object({
   providerUserId: id,
   noteTemplateIds: listOrNone(id),
   clientUserIds: listOrNone(id),
-} as const;
-
-/** The optional fields. */
-const OPTIONAL_PARTS = {
-  partnerAppointmentId: storableText,
-  date: text,
-  sessionCreatedAt: text,
-  error: objectOf({ code: text, message: text }, {}),
-  sessionDurationMs: number,
-  recordingDurationMs: number,
+  partnerAppointmentId: optional(storableText),
+  date: optional(v.string()),
+  sessionCreatedAt: optional(v.string()),
+  error: optional(v.object({ code: v.string(), message: v.string() })),
+  sessionDurationMs: optional(v.number()),
+  recordingDurationMs: optional(v.number()),
   /** Valid for a limited time. */
-  recordingUrl: text,
-  transcript: objectOf(
-    {},
-    {
-      /** Times are in milliseconds from the start of the recording. */
-      utterances: listOf(
-        objectOf({ ...span, text, speaker: text, words: listOf(objectOf({ ...span, text }, {})) }, {}),
-      ),
-      /** User ids by speaker label; a user may have several labels. */
-      speakerMapping: mapOf(text),
-    },
+  recordingUrl: optional(v.string()),
+  transcript: optional(transcript),
+  topics: optional(listOf(v.object({ ...span, headline: v.string(), gist: v.string() }))),
+  namedEntities: optional(
+    listOf(v.object({ entityType: v.string(), name: v.string(), summary: optional(v.string()) })),
   ),
-  topics: listOf(objectOf({ ...span, headline: text, gist: text }, {})),
-  namedEntities: listOf(objectOf({ entityType: text, name: text }, { summary: text })),
-  notes: listOf(sessionDocument),
-  analyticsSummary: objectOf(
-    {},
-    {
+  notes: optional(listOf(sessionDocument)),
+  analyticsSummary: optional(
+    v.object({
       talkingRatio: measure('ratio', 'ratioLongTerm', 'duration', 'durationLongTerm'),
       speechCadence: measure('cadence', 'cadenceLongTerm'),
       responseTime: measure('time', 'timeLongTerm'),
       sentiment: measure('positive', 'positiveLongTerm', 'negative', 'negativeLongTerm'),
       timePerspective: measure('future', 'futureLongTerm', 'past', 'pastLongTerm'),
-    },
+    }),
   ),
-} as const;
+});
 
-const PARTS: Readonly<Record<string, Read<unknown>>> = { ...REQUIRED_PARTS, ...OPTIONAL_PARTS };
-
-type Values<Readers> = { [Name in keyof Readers]?: Readers[Name] extends Read<infer T> ? T : never };
-type OrNull<Fields> = { [Name in keyof Fields]: Fields[Name] | null };
+type Parts = v.InferOutput<typeof parts>;
 
 /** A Session as the spec has it. */
-export type Session = Required<Values<typeof REQUIRED_PARTS>> &
-  OrNull<Values<typeof OPTIONAL_PARTS>> & { sessionId: string; state: SessionState };
-
-/** A part of a Session that an answer can lose. */
-type SessionPart = 'state' | keyof typeof REQUIRED_PARTS | keyof typeof OPTIONAL_PARTS;
+export type Session = Parts & { sessionId: string; state: SessionState };
 
 /**
  * The readable part of a Session (spec, Resources). A field that is absent although the spec requires it is unreadable:
  * what is known of it stays.
  */
-export interface SessionAnswer extends Values<typeof REQUIRED_PARTS>, OrNull<Values<typeof OPTIONAL_PARTS>> {
+export interface SessionAnswer extends Partial<Parts> {
   sessionId: string;
   /** One of SESSION_STATES, or another text of the platform. */
   state: string;
-  /** True if the spec does not name the state. */
-  isStateUnknown?: true;
-  /** The parts that are not or not completely readable. */
-  incomplete: readonly SessionPart[];
+  /** The parts that are not or not completely readable; also `state`, if the spec does not name it. */
+  incomplete: readonly ('state' | keyof Parts)[];
   /** True if some documents are unreadable, so that the platform has more notes than `notes`. */
   notesIncomplete?: true;
 }
 
-export type Transcript = NonNullable<SessionAnswer['transcript']>;
-
 /** Maximum characters of a state. */
 const MAX_STATE_LENGTH = 64;
 
-const KNOWN_STATES: ReadonlySet<string> = new Set(SESSION_STATES);
+/** Reads a value without its unreadable parts. @returns undefined if none is readable */
+function readPart<Schema extends v.GenericSchema>(schema: Schema, value: unknown) {
+  let isComplete = true;
+  // Valibot asks for the message of each fault, also of those for which it has a fallback.
+  const message = () => {
+    isComplete = false;
+    return '';
+  };
+  const { typed, output } = v.safeParse(schema, value, { message, abortEarly: true });
+  return { readable: typed ? output : undefined, isComplete };
+}
 
 /**
- * Reads a Session. Loses only the smallest unreadable parts: a field, or a document, line, word or user of a list. The
- * cost is linear in the answer, regardless of its faults.
+ * Reads a Session. Loses only the smallest unreadable parts: a field, or a document, line, word or user of a list.
  *
  * @returns the Session, or the JSON Pointer of the fault without which it is none
  */
 export function readSession(value: unknown): { session: SessionAnswer } | { fault: string } {
-  if (!isObject(value)) return { fault: '' };
-  const sessionId = id(value.sessionId, () => {});
-  if (sessionId === undefined) return { fault: '/sessionId' };
-  const { state } = value;
-  if (!isPlatformId(state) || state.trim() === '' || state.length > MAX_STATE_LENGTH) return { fault: '/state' };
-  const isStateUnknown = !KNOWN_STATES.has(state);
-  const incomplete = new Set<string>(isStateUnknown ? ['state'] : []);
-  const parts: Record<string, unknown> = {};
-  for (const [part, read] of Object.entries(PARTS)) {
-    const field = value[part];
-    const isOptional = part in OPTIONAL_PARTS;
-    if (isOptional && field === null) parts[part] = null;
-    if (isOptional && (field === undefined || field === null)) continue;
-    const readable = read(field, () => incomplete.add(part));
-    if (readable === undefined) incomplete.add(part);
-    else parts[part] = readable;
-  }
-  const { notes } = parts as Pick<SessionAnswer, 'notes'>;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { fault: '' };
+  const { sessionId, state, ...fields } = value as Record<string, unknown>;
+  if (!v.is(id, sessionId)) return { fault: '/sessionId' };
+  if (!v.is(id, state) || state.length > MAX_STATE_LENGTH) return { fault: '/state' };
+  const readings = Object.entries(parts.entries).map(([part, schema]) => ({ part, ...readPart(schema, fields[part]) }));
+  const readable = readings.filter((reading) => reading.readable !== undefined);
+  const read = Object.fromEntries(readable.map((reading) => [reading.part, reading.readable])) as Partial<Parts>;
+  const hasPart = read.notes?.some(({ incomplete }) => incomplete);
+  const lost = readings.filter(({ part, isComplete }) => !isComplete || (part === 'notes' && hasPart));
+  const incomplete = [
+    ...(SESSION_STATES.some((known) => known === state) ? [] : ['state']),
+    ...lost.map(({ part }) => part),
+  ];
   const session = {
     sessionId,
     state,
-    ...(isStateUnknown && { isStateUnknown }),
-    ...(parts as Partial<SessionAnswer>),
-    incomplete: [...incomplete] as SessionPart[],
-    ...(notes && notes.length < (value.notes as unknown[]).length && { notesIncomplete: true as const }),
+    ...read,
+    incomplete: incomplete as SessionAnswer['incomplete'],
+    ...(read.notes && read.notes.length < (fields.notes as unknown[]).length && { notesIncomplete: true as const }),
   };
   return { session };
 }

@@ -39,13 +39,13 @@ describe('the connection of an attempt', () => {
   });
 
   it('is ready over https after the handshake', async () => {
-    const ways = waysOf(DIRECT, { keepAlive: false, rejectUnauthorized: false });
+    const ways = waysOf(DIRECT, { rejectUnauthorized: false });
     expect(await attemptOf(ways, secure.url)).toMatchObject({ ready: 1, isReady: true, end: 'answered' });
   });
 
   it('is never ready if the certificate is not trusted, and nothing arrives', async () => {
     const before = secure.heard.length;
-    const ways = waysOf(DIRECT, { keepAlive: false });
+    const ways = waysOf(DIRECT);
     expect(await attemptOf(ways, secure.url)).toMatchObject({ ready: 0, isReady: false, end: 'failed' });
     expect(secure.heard).toHaveLength(before);
   });
@@ -53,7 +53,7 @@ describe('the connection of an attempt', () => {
   it('ends a request that is answered in another protocol', async () => {
     plain.answer = (_request, response) =>
       void response.writeHead(101, { connection: 'upgrade', upgrade: 'other' }).end();
-    const ways = waysOf(DIRECT, { keepAlive: false });
+    const ways = waysOf(DIRECT);
     expect(await attemptOf(ways, plain.url)).toMatchObject({ isReady: true, end: 'failed' });
   });
 });

@@ -40,13 +40,9 @@ export interface Ways {
   lookup: LookupFunction | undefined;
 }
 
-export function waysOf(
-  proxies: ProxySettings,
-  { lookup, ...options }: HttpsAgentOptions & { lookup?: LookupFunction },
-): Ways {
-  const direct = { ...options, ...(lookup && { lookup }) } as HttpsAgentOptions;
-  const httpsAgent = new ResettableHttpsAgent({ ...STRICT_TLS, ...direct });
-  return { httpAgent: new HttpAgent(direct), httpsAgent, proxies, lookup };
+export function waysOf(proxies: ProxySettings, options: HttpsAgentOptions & { lookup?: LookupFunction } = {}): Ways {
+  const httpsAgent = new ResettableHttpsAgent({ ...STRICT_TLS, ...options });
+  return { httpAgent: new HttpAgent(options), httpsAgent, proxies, lookup: options.lookup };
 }
 
 /** Thrown if a proxy opens no tunnel. Then nothing was sent to the host behind it. */
@@ -159,7 +155,7 @@ function settingsOf({ protocol, hostname: host, port, username, password }: URL)
 }
 
 /** The time limits of a request. */
-interface Bounds {
+export interface Bounds {
   /** Until it is sent. */
   connectMs: number;
   /** Until its answer is complete. */

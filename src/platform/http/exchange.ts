@@ -3,29 +3,27 @@ import { buffer } from 'node:stream/consumers';
 import { AxiosError } from 'axios';
 import type { Clock } from '../../config/clock.js';
 import type { Env } from '../../config/env.js';
-import { charsetOf, mediaTypeOf } from '../../text/json-text.js';
+import { decodeText, mediaTypeOf } from '../../text/json-text.js';
 import type { Contract } from '../contract/contract.js';
 import { factsOf, type OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
-import { attemptWithin, type Ways } from './connections.js';
+import { attemptWithin, type Bounds, type Ways } from './connections.js';
 import { errorForAnswer, PlatformAnswer } from './platform-answer.js';
 
 /** A request as it is sent. */
-type PlatformRequest = {
+export interface PlatformRequest {
   method: string;
   url: string;
   headers: Record<string, string>;
   data: string | undefined;
-};
+}
 
 /** The settings of an exchange, and its limits. */
-interface ExchangeOptions {
+interface ExchangeOptions extends Omit<Bounds, 'totalMs'> {
   env: Pick<Env, 'PLATFORM_TIMEOUT_SECONDS' | 'PLATFORM_ANSWER_LIMIT'>;
   contract: Contract;
   clock: Clock;
   ways: Ways;
-  connectMs: number;
-  signal?: AbortSignal | undefined;
 }
 
 /**
@@ -46,20 +44,20 @@ export async function exchange(
     return { ...answer, bytes: await bytesOf(data) };
   });
   const header = (name: string) => (typeof headers[name] === 'string' ? headers[name] : undefined);
-  const contentType = header('content-type');
-  const content = bytes && { bytes, charset: charsetOf(contentType) };
+  const text = bytes && decodeText(bytes);
   // APIs do not answer with a web page, so this is another server, or a URL that the platform does not know.
-  const isPage = isHtml(contentType, bytes);
+  const isPage =
+    mediaTypeOf(header('content-type')) === 'text/html' || /^\s*<(?:!doctype html|html)\b/i.test(text ?? '');
   if (status < 200 || status >= 300) {
-    const answer = { status, retryAfter: header('retry-after'), content, isPage };
+    const answer = { status, retryAfter: header('retry-after'), text, isPage };
     throw errorForAnswer(operation, answer, clock.now(), contract.errors.message);
   }
   const unreadable = (reason: string, isWrongAddress = false) =>
     new PlatformError('unknown-outcome', operation, { status, reason, isWrongAddress });
   // A gateway may send a page after the platform created something.
   if (isPage) throw unreadable('a web page instead of an answer', !factsOf(operation).creates);
-  if (!content) throw unreadable(`an answer of more than PLATFORM_ANSWER_LIMIT, ${maxContentLength} bytes`);
-  return new PlatformAnswer(operation, status, content, contract);
+  if (!bytes) throw unreadable(`an answer of more than PLATFORM_ANSWER_LIMIT, ${maxContentLength} bytes`);
+  return new PlatformAnswer(operation, status, text, contract);
 }
 
 /** Reads an answer. @returns undefined if it is longer than `maxContentLength` */
@@ -70,9 +68,4 @@ async function bytesOf(answer: Readable): Promise<Buffer | undefined> {
     if (error instanceof AxiosError && error.code === AxiosError.ERR_BAD_RESPONSE) return undefined;
     throw error;
   }
-}
-
-function isHtml(contentType: string | undefined, bytes: Buffer | undefined): boolean {
-  const beginning = bytes?.toString('latin1', 0, 200).trimStart() ?? '';
-  return mediaTypeOf(contentType) === 'text/html' || /^<(?:!doctype html|html)\b/i.test(beginning);
 }

@@ -1,45 +1,26 @@
-import { setImmediate as turnOfLoop } from 'node:timers/promises';
-import { decodeText, jsonShapeFault } from '../../text/json-text.js';
+import { jsonShapeFault } from '../../text/json-text.js';
 import type { Contract } from '../contract/contract.js';
 import { readPointer, typeAt } from '../contract/json-pointer.js';
 import type { OperationName } from '../contract/operations.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { isPlatformId } from '../contract/wire-types.js';
 
-/** The bytes of an answer, and the charset that it names for them. */
-export interface AnswerBytes {
-  bytes: Uint8Array;
-  charset: string;
-}
-
-/** Answers above this size are read in steps. */
-const LARGE_BYTES = 1024 * 1024;
-
 /** A 2xx answer. Its readers throw a {@link PlatformError} `unknown-outcome` if the answer lacks a value. */
 export class PlatformAnswer {
-  #text: string | undefined;
   #parsed: { value: unknown } | undefined;
 
-  /** @param contract locates the values */
+  /**
+   * @param text undefined if it is not UTF-8
+   * @param contract locates the values
+   */
   constructor(
     readonly operation: OperationName,
     readonly status: number,
-    private readonly content: AnswerBytes,
+    private readonly text: string | undefined,
     private readonly contract: Contract,
   ) {}
 
-  /** Decodes and parses a large answer, and lets other work run in between. A fault is thrown when a value is read. */
-  async prepare(): Promise<void> {
-    if (this.content.bytes.length < LARGE_BYTES) return;
-    try {
-      await turnOfLoop(this.text);
-      await turnOfLoop(this.body);
-    } catch {
-      // Some calls read no value.
-    }
-  }
-
-  /** The whole answer. */
+  /** The whole answer. It is parsed when it is first read, because some calls read no value. */
   get body(): unknown {
     this.#parsed ??= { value: this.parse() };
     return this.#parsed.value;
@@ -93,7 +74,7 @@ export class PlatformAnswer {
 
   /** Fails the call, because the platform reports in its answer that it did nothing. */
   rejected(): never {
-    const message = platformMessage(this.text, this.contract.errors.message);
+    const message = platformMessage(this.text ?? '', this.contract.errors.message);
     throw new PlatformError('rejected', this.operation, { status: this.status, platformMessage: message });
   }
 
@@ -108,20 +89,11 @@ export class PlatformAnswer {
     return isFilled && fits(value) ? value : this.unreadableAt(name, `no ${what}`);
   }
 
-  private get text(): string {
-    this.#text ??= this.decode();
-    return this.#text;
-  }
-
-  private decode(): string {
-    const text = decodeText(this.content.bytes, this.content.charset);
-    if (text === undefined) return this.unreadable('an answer that is not in its charset');
-    const fault = jsonShapeFault(text);
-    return fault === undefined ? text : this.unreadable(`an answer ${fault}`);
-  }
-
   private parse(): unknown {
     const { text } = this;
+    if (text === undefined) return this.unreadable('an answer that is not UTF-8');
+    const fault = jsonShapeFault(text);
+    if (fault !== undefined) return this.unreadable(`an answer ${fault}`);
     try {
       return JSON.parse(text);
     } catch {
@@ -133,23 +105,21 @@ export class PlatformAnswer {
 /**
  * Converts an answer other than 2xx to an error.
  *
- * @param answer without `content` if that is too long to contain a message
+ * @param answer without `text` if that is too long or not UTF-8
  * @param now the time to which a Retry-After date is compared
  * @param messageAt the location of the platform's message, if the contract has one
  */
 export function errorForAnswer(
   operation: PlatformError['operation'],
-  answer: { status: number; retryAfter: string | undefined; content?: AnswerBytes | undefined; isPage?: boolean },
+  answer: { status: number; retryAfter: string | undefined; text?: string | undefined; isPage?: boolean },
   now: Date,
   messageAt?: string,
 ): PlatformError {
-  const { status, content, isPage = false } = answer;
-  const isSaid = operation !== 'upload' && !isPage;
-  const text = (isSaid && content && decodeText(content.bytes, content.charset)) || '';
+  const { status, text = '', isPage = false } = answer;
   const facts = {
     status,
     retryAfterMs: retryAfterMs(answer.retryAfter, now),
-    platformMessage: platformMessage(text, messageAt),
+    platformMessage: isPage ? undefined : platformMessage(text, messageAt),
   };
   if (status === 429) return new PlatformError('rate-limited', operation, facts);
   // An intermediary may send 408 and 425, so the outcome is as unknown as for a 5xx.
@@ -161,19 +131,15 @@ export function errorForAnswer(
   return new PlatformError(status === 404 ? 'not-found' : 'rejected', operation, { ...facts, isWrongAddress });
 }
 
-/** The three date formats of RFC 9110, section 5.6.7. The last one, asctime, is in GMT without saying so. */
-const HTTP_DATES = [
-  /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/,
-  /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/,
-  /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/,
-];
+/** The date format of RFC 9110, section 5.6.7, without its obsolete ones. */
+const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 /** Maximum wait, because an absurd header must not stop calls for days. */
 const MAX_WAIT_MS = 60 * 60_000;
 
 /** The wait in a Retry-After header (RFC 9110, section 10.2.3); undefined if it has none, or one in the past. */
 export function retryAfterMs(header: string | undefined, now: Date): number | undefined {
   const text = header?.trim() ?? '';
-  const date = HTTP_DATES.some((form) => form.test(text)) ? Date.parse(text.replace(/( GMT)?$/, ' GMT')) : Number.NaN;
+  const date = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
   const wait = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : date - now.getTime();
   return wait > 0 ? Math.min(MAX_WAIT_MS, wait) : undefined;
 }

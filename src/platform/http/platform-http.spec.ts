@@ -27,7 +27,6 @@ describe('one HTTP attempt', () => {
     http = httpTo(platform.url, undefined, TIMEOUT);
   });
   afterEach(async () => {
-    http.onApplicationShutdown();
     await platform.stop();
   });
 
@@ -43,15 +42,6 @@ describe('one HTTP attempt', () => {
   const failing = (answer: Answer) => {
     platform.answer = answer;
     return failure(create());
-  };
-
-  /** Makes calls until the last was sent over a kept connection: one that was idle while the machine did other work is closed. */
-  const overKept = async (first: () => Promise<void>, second = first) => {
-    for (let before = -1; before !== platform.connections; ) {
-      await first();
-      before = platform.connections;
-      await second();
-    }
   };
 
   it('resets the connection of a call that timed out', async () => {
@@ -89,25 +79,11 @@ describe('one HTTP attempt', () => {
     expect(platform.heard[0]?.headers).not.toHaveProperty('content-type');
   });
 
-  it('keeps connections, but uses a new one for each create', async () => {
-    platform.answer = (_request, response) => json(response, 200, { isUserExists: false });
-    await overKept(async () => void (await http.call({ operation: 'checkUser', body }, () => undefined)));
-    const before = platform.connections;
-    for (let call = 0; call < 3; call += 1) await create();
-    expect(platform.connections).toBe(before + 3);
-  });
-
-  it('closes an idle connection before the platform does', async () => {
+  it('uses a new connection for each call', async () => {
     platform.keepConnections();
-    const closed = new Promise<unknown>((resolve) => {
-      platform.answer = ({ socket }, response) => {
-        socket.once('end', resolve);
-        json(response, 200, {});
-      };
-    });
-    await http.call({ operation: 'deleteUser', parameters: { userId: 'u-1' } }, () => undefined);
-    await closed;
-    expect(platform.connections).toBe(1);
+    platform.answer = (_request, response) => json(response, 200, { isUserExists: false });
+    for (let call = 0; call < 3; call += 1) await http.call({ operation: 'checkUser', body }, () => undefined);
+    expect(platform.connections).toBe(3);
   });
 
   it('reads compressed answers', async () => {
@@ -172,24 +148,8 @@ describe('one HTTP attempt', () => {
     );
   });
 
-  it('lets other work run between the steps of reading a large answer', async () => {
-    const text = JSON.stringify({ userId: 'u', more: 'x'.repeat(2 * 1024 * 1024) });
-    platform.answer = (_request, response) => response.writeHead(200).end(text);
-    const parse = jest.spyOn(JSON, 'parse');
-    let isBetween = false;
-    parse.mockImplementationOnce(() => {
-      setImmediate(() => {
-        isBetween = true;
-      });
-      return { userId: 'u' };
-    });
-    const read = (answer: { requiredId(name: string): string }) => [answer.requiredId('userId'), isBetween];
-    expect(await http.call({ operation: 'createProvider', body }, read)).toEqual(['u', true]);
-    parse.mockRestore();
-  });
-
-  it('does not fail for an unreadable large answer that nothing reads', async () => {
-    platform.answer = (_request, response) => response.writeHead(200).end('['.repeat(2 * 1024 * 1024));
+  it('does not fail for an unreadable answer that nothing reads', async () => {
+    platform.answer = (_request, response) => response.writeHead(200).end('['.repeat(200));
     await http.call({ operation: 'deleteUser', parameters: { userId: 'u-1' } }, () => undefined);
     await expect(http.call({ operation: 'createProvider', body }, (answer) => answer.body)).rejects.toThrow(
       '100 levels',
@@ -201,23 +161,14 @@ describe('one HTTP attempt', () => {
       platform.answer = (_request, response) => response.writeHead(status, { 'content-type': type }).end(bytes);
     };
 
-    it.each([
-      ['application/json', 'utf8'],
-      ['application/json; charset=ISO-8859-1', 'latin1'],
-      ['application/json;charset="utf-16"', 'utf16le'],
-    ] as const)('of the type %s is decoded as it says', async (type, encoding) => {
-      answering(Buffer.from('{"name":"Zo\xeb"}', encoding), type);
-      expect((await create()).body).toEqual({ name: 'Zo\xeb' });
-    });
-
-    it.each(['application/json', 'application/json; charset=klingon'])(
-      'that is not in the charset of %s makes the answer unreadable',
+    it.each(['application/json', 'application/json; charset=ISO-8859-1'])(
+      'that is not UTF-8 makes the answer unreadable (%s)',
       async (type) => {
         const bytes = Buffer.from('{"name":"Zo\xeb"}', 'latin1');
         answering(bytes, type);
         const answer = await create();
         expect(() => answer.body).toThrow(expect.objectContaining({ isUnreadable: true }));
-        expect(() => answer.body).toThrow('(an answer that is not in its charset)');
+        expect(() => answer.body).toThrow('(an answer that is not UTF-8)');
         answering(bytes, type, 400);
         expect(await failure(create())).toMatchObject({ kind: 'rejected', platformMessage: undefined });
       },
@@ -242,7 +193,6 @@ describe('one HTTP attempt', () => {
     await failure(create({}, measured));
     platform.answer = (_request, response) => response.writeHead(201).end('{"userId":');
     await failure(measured.call({ operation: 'createProvider', body }, (answer) => answer.requiredId('userId')));
-    measured.onApplicationShutdown();
     const calls = await metrics.registry.getSingleMetricAsString('notebridge_platform_calls_total');
     expect(calls.split('\n').filter((line) => line.endsWith(' 1'))).toHaveLength(3);
     expect(calls).toContain('{operation="createProvider",outcome="rate-limited"} 0');
@@ -318,7 +268,6 @@ describe('one HTTP attempt', () => {
       const error = await failure(create({}, limited));
       expect(error).toMatchObject({ kind: 'unknown-outcome', isUnreadable: true });
       expect(error.message).toContain('(an answer of more than PLATFORM_ANSWER_LIMIT, 1048576 bytes)');
-      limited.onApplicationShutdown();
     },
   );
 
@@ -330,7 +279,6 @@ describe('one HTTP attempt', () => {
     };
     expect(await failingWith(100_000)).toMatchObject({ status: 422, platformMessage: `${'x'.repeat(499)}…` });
     expect(await failingWith(2 * 1024 * 1024)).toMatchObject({ status: 422, platformMessage: undefined });
-    limited.onApplicationShutdown();
   });
 
   it('has an unknown outcome if the answer is not HTTP', async () => {
@@ -353,25 +301,10 @@ describe('one HTTP attempt', () => {
     expect(await failure(create({ signal: shutdown.signal }))).toMatchObject({ kind: 'unknown-outcome' });
   });
 
-  it('succeeds after errors over kept connections', async () => {
-    const check = () => http.call({ operation: 'checkUser', body }, (answer) => answer);
-    await overKept(
-      async () => {
-        platform.answer = (_request, response) => json(response, 500, {});
-        expect(await failure(check())).toMatchObject({ kind: 'unknown-outcome' });
-      },
-      async () => {
-        platform.answer = (_request, response) => json(response, 200, { isUserExists: false });
-        expect((await check()).body).toEqual({ isUserExists: false });
-      },
-    );
-  });
-
   describe('that was not sent', () => {
     const unreachable = async (url: string, options: CallOptions = {}) => {
       const client = httpTo(url, undefined, TIMEOUT);
       const error = await failure(create(options, client));
-      client.onApplicationShutdown();
       return error;
     };
 

@@ -1,4 +1,4 @@
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
 import { Metrics } from '../../monitoring/metrics.js';
@@ -8,7 +8,7 @@ import type { JsonValue } from '../contract/contract-schema.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from '../contract/operations.js';
 import { PLATFORM_ERROR_KINDS, PlatformError } from '../contract/platform-errors.js';
 import { type Ways, waysOf } from './connections.js';
-import { exchange } from './exchange.js';
+import { exchange, type PlatformRequest } from './exchange.js';
 import type { PlatformAnswer } from './platform-answer.js';
 import { UnreadableAnswers } from './unreadable-answers.repository.js';
 
@@ -22,7 +22,7 @@ export interface CallOptions {
 type CallParameters = Readonly<Record<string, string | number>>;
 
 /** One call of an operation. */
-interface PlatformCall {
+interface PlatformCall extends CallOptions {
   operation: OperationName;
   parameters?: CallParameters;
   /** If the spec shows one; otherwise the contract's body is sent. */
@@ -31,12 +31,6 @@ interface PlatformCall {
 
 /** Maximum time to connect, with the questions before it. */
 export const CONNECT_TIMEOUT_MS = 2_000;
-const FREE_SOCKETS = 16;
-/**
- * How long an idle connection is kept. Servers close theirs after five seconds (Node) or more, and a call that is sent
- * at that moment has an unknown outcome. Node respects a shorter time that a server announces only if this is set.
- */
-const FREE_MS = 4_000;
 
 /** Seconds, up to the maximum of PLATFORM_TIMEOUT_SECONDS. */
 const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -44,12 +38,14 @@ const BUCKETS = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 /** The outcomes of calls in the metrics. */
 const OUTCOMES = ['ok', 'unreadable', ...PLATFORM_ERROR_KINDS] as const;
 
-/** Makes the HTTP calls to the platform. Each call is one attempt; the exchange itself is in exchange.ts. */
+/**
+ * Makes the HTTP calls to the platform. Each call is one attempt over a new connection, because the outcome of a call over
+ * a kept one is unknown if the platform closes it at that moment. The exchange itself is in exchange.ts.
+ */
 @Injectable()
-export class PlatformHttp implements OnApplicationShutdown {
+export class PlatformHttp {
   private readonly log = new Logger(PlatformHttp.name);
-  private readonly kept: Ways;
-  private readonly fresh: Ways;
+  private readonly ways: Ways;
   private readonly seconds: ReturnType<typeof Metrics.prototype.histogram<'operation' | 'outcome'>>;
   /** Not a part of the histogram, which would have a dozen series for each outcome that never occurred. */
   private readonly calls: ReturnType<typeof Metrics.prototype.counter<'operation' | 'outcome'>>;
@@ -62,8 +58,7 @@ export class PlatformHttp implements OnApplicationShutdown {
     private readonly sending: Sending,
     metrics: Metrics,
   ) {
-    this.kept = waysOf(env, { keepAlive: true, maxFreeSockets: FREE_SOCKETS, timeout: FREE_MS });
-    this.fresh = waysOf(env, { keepAlive: false });
+    this.ways = waysOf(env);
     const labels = ['operation', 'outcome'] as const;
     this.seconds = metrics.histogram('platform_call_seconds', 'Duration of platform calls by outcome', labels, BUCKETS);
     this.calls = metrics.counter(
@@ -74,20 +69,13 @@ export class PlatformHttp implements OnApplicationShutdown {
     );
   }
 
-  onApplicationShutdown(): void {
-    for (const { httpAgent, httpsAgent } of [this.kept, this.fresh]) {
-      httpAgent.destroy();
-      httpsAgent.destroy();
-    }
-  }
-
   /**
    * Makes one HTTP attempt. Never retries it, and never follows redirects.
    *
    * @param read reads a 2xx answer for the caller
    * @throws {PlatformError} if there is no readable 2xx answer
    */
-  async call<T>(call: PlatformCall & CallOptions, read: (answer: PlatformAnswer) => T): Promise<T> {
+  async call<T>(call: PlatformCall, read: (answer: PlatformAnswer) => T): Promise<T> {
     const { operation } = call;
     const begun = this.clock.monotonicMs();
     const measure = (outcome: (typeof OUTCOMES)[number]) => {
@@ -96,28 +84,22 @@ export class PlatformHttp implements OnApplicationShutdown {
     };
     try {
       const answer = await this.attempt(call);
-      await answer.prepare();
       const result = read(answer);
       measure('ok');
       await this.unreadable.answered(operation).catch(() => undefined);
       return result;
     } catch (error) {
-      if (error instanceof PlatformError) {
-        if (error.isUnreadable) await this.report(operation, error);
-        measure(error.isUnreadable ? 'unreadable' : error.kind);
+      if (error instanceof PlatformError) measure(error.isUnreadable ? 'unreadable' : error.kind);
+      if (error instanceof PlatformError && error.isUnreadable) {
+        this.log.warn({ msg: error.message, operation });
+        await this.unreadable.note(operation, error.reason ?? 'no reason').catch(() => undefined);
       }
       throw error;
     }
   }
 
-  /** Names the place of the fault in the log and in health. */
-  private async report(operation: OperationName, { reason = 'no reason', message }: PlatformError): Promise<void> {
-    const isNew = await this.unreadable.note(operation, reason).catch(() => true);
-    if (isNew) this.log.warn({ msg: message, operation });
-  }
-
-  private async attempt({ signal, ...call }: PlatformCall & CallOptions): Promise<PlatformAnswer> {
-    const { operation } = call;
+  private async attempt(call: PlatformCall): Promise<PlatformAnswer> {
+    const { operation, signal } = call;
     const platform = { base: this.env.PLATFORM_BASE_URL, apiKey: this.env.PLATFORM_API_KEY };
     const started = this.clock.monotonicMs();
     const isAllowed = factsOf(operation).reads || (await this.sending.isAllowed().catch(() => undefined));
@@ -126,15 +108,8 @@ export class PlatformHttp implements OnApplicationShutdown {
       throw new PlatformError('unreachable', operation, { reason: 'database' });
     if (!isAllowed) throw new PlatformError('held', operation);
     const request = platformRequest(this.contract, platform, call);
-    const ways = factsOf(operation).creates ? this.fresh : this.kept;
-    return exchange(operation, request, {
-      env: this.env,
-      contract: this.contract,
-      clock: this.clock,
-      ways,
-      connectMs,
-      signal,
-    });
+    const { env, contract, clock, ways } = this;
+    return exchange(operation, request, { env, contract, clock, ways, connectMs, signal });
   }
 }
 
@@ -153,7 +128,7 @@ export function platformRequest(
   contract: Contract,
   platform: { base: string; apiKey: string },
   call: PlatformCall,
-): { method: string; url: string; headers: Record<string, string>; data: string | undefined } {
+): PlatformRequest {
   const { operation, parameters = {} } = call;
   const rule = contract.operations[operation];
   const missing = contract.missingFor(operation);

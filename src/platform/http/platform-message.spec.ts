@@ -3,9 +3,8 @@ import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { errorForAnswer } from './platform-answer.js';
 
 const refused = { status: 400, retryAfter: undefined, isPage: false };
-const messageIn = (bytes: Buffer, charset = 'utf-8', pointer?: string) =>
-  errorForAnswer('checkUser', { ...refused, content: { bytes, charset } }, new Date(0), pointer).platformMessage;
-const messageOf = (text: string, pointer?: string) => messageIn(Buffer.from(text), 'utf-8', pointer);
+const messageOf = (text: string, pointer?: string) =>
+  errorForAnswer('checkUser', { ...refused, text }, new Date(0), pointer).platformMessage;
 
 describe('the message of the platform', () => {
   it.each(['plain words', '{"message":"No.","code":7}', '{"error":{"message":"inner"}}', '[]', 'null'])(
@@ -28,23 +27,9 @@ describe('the message of the platform', () => {
   });
 
   it('is absent without a body, and if that is a web page', () => {
-    const page = { ...refused, isPage: true, content: { bytes: Buffer.from('<p>no'), charset: 'utf-8' } };
+    const page = { ...refused, isPage: true, text: '<p>no' };
     const ofPage = errorForAnswer('checkUser', page, new Date(0));
     expect([messageOf(''), messageOf(' \n'), ofPage.platformMessage]).toEqual([undefined, undefined, undefined]);
-  });
-
-  it('is absent from a refusal of the store of files, which is not the platform', () => {
-    const content = { bytes: Buffer.from('<Error/>'), charset: 'utf-8' };
-    expect(errorForAnswer('upload', { ...refused, content }, new Date(0)).platformMessage).toBeUndefined();
-  });
-
-  it('is decoded in the charset of the answer, or absent', () => {
-    const bytes = Buffer.from('Zo\xeb', 'latin1');
-    expect([messageIn(bytes, 'iso-8859-1'), messageIn(bytes), messageIn(bytes, 'klingon')]).toEqual([
-      'Zo\xeb',
-      undefined,
-      undefined,
-    ]);
   });
 
   it('is one line of at most 500 characters, for any answer', () => {

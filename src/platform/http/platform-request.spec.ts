@@ -65,7 +65,11 @@ describe('a request to the platform', () => {
     const contract = contractOf({
       apiKey: { header: 'K' },
       operations: {
-        complianceUploadUrl: { headers: { 'X-Name': '{fileName}' }, response: { uploadUrl: '', fileUrl: '' } },
+        complianceUploadUrl: {
+          headers: { 'X-Name': '{fileName}' },
+          response: { uploadUrl: '', fileUrl: '' },
+          upload: { method: 'PUT' },
+        },
       },
     });
     fc.assert(

@@ -35,12 +35,8 @@ describe('NO_PROXY', () => {
     ['notplatform.example', 'platform.example', true],
     ['api.platform.example', 'platform.example:443', false],
     ['api.platform.example', 'platform.example:8443', true],
-    ['10.1.2.3', '10.0.0.0/8', false],
-    ['11.1.2.3', '10.0.0.0/8', true],
     ['10.1.2.3', '10.1.2.3', false],
-    ['[2001:db8::1]', '2001:db8::/32', false],
     ['[2001:db8::1]', '[2001:db8::1]:443', false],
-    ['[2001:db8::1]', '10.0.0.0/8', true],
     ['localhost', '', false],
     ['127.0.0.1', '', false],
     ['[::1]', '', false],
@@ -120,7 +116,6 @@ describe('a call through a proxy', () => {
     const client = httpTo('https://platform.example', undefined, { HTTPS_PROXY: proxies().HTTPS_PROXY });
     const body = { firstName: 'a', lastName: 'b', email: 'c@d.example' };
     const error = await failureOf(client.call({ operation: 'createProvider', body }, (answer) => answer));
-    client.onApplicationShutdown();
     expect(error).toMatchObject({ kind: 'unreachable' });
     expect(error.message).toContain(`(${status} to CONNECT through the proxy in HTTPS_PROXY). Nothing was sent.`);
     expect(inspect(error, { depth: 9, showHidden: true })).not.toMatch(/hunter/);
@@ -151,7 +146,6 @@ describe('a call through a proxy', () => {
     const port = (platform.address() as AddressInfo).port;
     const client = httpTo('https://platform.example', undefined, { HTTPS_PROXY: `https://localhost:${port}` });
     const error = await failureOf(client.call({ operation: 'deleteUser', parameters: { userId: 'u' } }, () => 0));
-    client.onApplicationShutdown();
     expect(error).toMatchObject({ kind: 'unreachable' });
     expect(error.message).toContain('DEPTH_ZERO_SELF_SIGNED_CERT');
   });

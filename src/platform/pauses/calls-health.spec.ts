@@ -1,7 +1,6 @@
-import { callsReasons } from './calls-health.js';
 import { type Pause, USER_MANAGEMENT } from './pause-rule.js';
 import { at, NOW, open } from './pauses.spec-support.js';
-import { stopOf } from './stop.js';
+import { callsReasons, stopOf } from './stop.js';
 
 const [since, later] = [at(-60_000), at(60_000)];
 

@@ -4,21 +4,8 @@ import { type Health, HealthIndicator, healthOf, type Reason } from '../../monit
 import { Metrics } from '../../monitoring/metrics.js';
 import { UnreadableAnswers } from '../http/unreadable-answers.repository.js';
 import { CallLog } from './call-log.repository.js';
-import type { Pause } from './pause-rule.js';
 import { PausesRepository } from './pauses.repository.js';
-import { stopOf } from './stop.js';
-
-/** People in a row whom the platform refuses before it is a cause: single refusals are about single people. */
-const REFUSED_IN_A_ROW = 20;
-
-/** Why calls of user management do not go out, or are refused. Pure. */
-export function callsReasons(pauses: readonly Pause[], now: Date): Reason[] {
-  const refused = pauses.filter(({ refusals }) => refusals >= REFUSED_IN_A_ROW);
-  return [
-    ...pauses.flatMap((pause) => stopOf(pause, now) ?? []),
-    ...refused.map(({ key }): Reason => ({ code: 'platform-rejects', values: { operations: key } })),
-  ];
-}
+import { callsReasons } from './stop.js';
 
 /** The health and the metrics of calls to user management, over all processes. */
 @Injectable()
@@ -36,8 +23,6 @@ export class CallsHealth {
     declare('platform_window_limit', 'Maximum user-management calls per minute', () => limit);
     const inLastMinute = () => log.inLastMinute();
     declare('platform_window_calls', 'User-management calls of the last minute, over all processes', inLastMinute);
-    const pauseSeconds = async () => (await pauses.limitedMs()) / 1000;
-    declare('platform_pause_seconds', 'Seconds until the pause after a 429 ends', pauseSeconds);
   }
 
   /** Degraded while calls pause, or while the platform refuses an operation or answers it in another form. */

@@ -37,13 +37,6 @@ export class PausesRepository {
     return [...pauses.values()].flatMap((pause) => stopOf(pause, now) ?? [])[0];
   }
 
-  /** Milliseconds until the pause after a 429 ends; 0 without one. */
-  async limitedMs(): Promise<number> {
-    const { now, pauses } = await this.readNow();
-    const until = pauses.get(USER_MANAGEMENT)?.limitedUntil ?? now;
-    return Math.max(0, until.getTime() - now.getTime());
-  }
-
   /** Locks some pauses until the transaction ends, and reads all. Lock people before them. */
   async lock(tx: Tx, keys: readonly string[]): Promise<Pauses> {
     const locked = await tx.$queryRaw<object[]>`

@@ -24,3 +24,15 @@ function causeOf({ reason, status }: Pause): StopCode {
   if (reason === 'unauthorized' || status === 401 || status === 403) return 'platform-unauthorized';
   return reason === 'elsewhere' ? 'platform-address' : 'platform-fault';
 }
+
+/** People in a row whom the platform refuses before it is a cause: single refusals are about single people. */
+const REFUSED_IN_A_ROW = 20;
+
+/** Why calls of user management do not go out, or are refused. Pure. */
+export function callsReasons(pauses: readonly Pause[], now: Date): Reason[] {
+  const refused = pauses.filter(({ refusals }) => refusals >= REFUSED_IN_A_ROW);
+  return [
+    ...pauses.flatMap((pause) => stopOf(pause, now) ?? []),
+    ...refused.map(({ key }): Reason => ({ code: 'platform-rejects', values: { operations: key } })),
+  ];
+}

@@ -1,44 +1,49 @@
-import type { LookupAddress } from 'node:dns';
+import dns, { type LookupAddress } from 'node:dns';
 import { ADDRESS_NOT_PUBLIC, guardedLookup } from './public-url.js';
 
-type ResolveAll = NonNullable<Parameters<typeof guardedLookup>[1]>;
-
-const closed = { privateHostsAllowed: false };
-const resolving =
-  (...answers: LookupAddress[][]): ResolveAll =>
-  (_hostname, _options, done) =>
-    done(null, answers.shift() ?? []);
 const v4 = (address: string) => ({ address, family: 4 });
 
-function ask(resolve: ResolveAll, all: boolean, lookup = guardedLookup(closed, resolve)) {
-  return new Promise((settle) => {
-    lookup('files.example.com', { all }, (error, address, family) => settle(error?.code ?? { address, family }));
-  });
+/** Asks the guarded lookup once for each of these answers of the system. */
+async function ask(all: boolean, ...answers: LookupAddress[][]): Promise<unknown[]> {
+  const lookup = guardedLookup({ privateHostsAllowed: false });
+  const system = (_name: string, _options: object, done: (error: null, found?: LookupAddress[]) => void) =>
+    done(null, answers.shift());
+  jest.spyOn(dns, 'lookup').mockImplementation(system as typeof dns.lookup);
+  const outcomes: unknown[] = [];
+  while (answers.length > 0) {
+    lookup('files.example.com', { all }, (error, address, family) => outcomes.push(error?.code ?? { address, family }));
+  }
+  return outcomes;
 }
 
 describe('the lookup of a guarded connection', () => {
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
+
   it('returns public addresses in the requested form', async () => {
     const addresses = [v4('8.8.8.8'), v4('9.9.9.9')];
-    expect(await ask(resolving(addresses), true)).toEqual({ address: addresses, family: undefined });
-    expect(await ask(resolving(addresses), false)).toEqual({ address: '8.8.8.8', family: 4 });
+    expect(await ask(true, addresses)).toEqual([{ address: addresses, family: undefined }]);
+    expect(await ask(false, addresses)).toEqual([{ address: '8.8.8.8', family: 4 }]);
   });
 
   it('rejects a name with any private address', async () => {
-    expect(await ask(resolving([v4('8.8.8.8'), v4('10.0.0.1')]), true)).toBe(ADDRESS_NOT_PUBLIC);
-    expect(await ask(resolving([{ address: '::ffff:169.254.169.254', family: 6 }]), false)).toBe(ADDRESS_NOT_PUBLIC);
-    expect(await ask(resolving([]), true)).toBe(ADDRESS_NOT_PUBLIC);
+    const privates = [[v4('8.8.8.8'), v4('10.0.0.1')], [{ address: '::ffff:169.254.169.254', family: 6 }], []];
+    expect(await ask(true, ...privates)).toEqual(privates.map(() => ADDRESS_NOT_PUBLIC));
   });
 
   it('checks every answer, so that a name cannot change its address', async () => {
-    const resolve = resolving([v4('8.8.8.8')], [v4('127.0.0.1')]);
-    const lookup = guardedLookup(closed, resolve);
-    expect(await ask(resolve, false, lookup)).toEqual({ address: '8.8.8.8', family: 4 });
-    expect(await ask(resolve, false, lookup)).toBe(ADDRESS_NOT_PUBLIC);
+    const answers = [[v4('8.8.8.8')], [v4('127.0.0.1')]];
+    expect(await ask(false, ...answers)).toEqual([{ address: '8.8.8.8', family: 4 }, ADDRESS_NOT_PUBLIC]);
   });
 
   it("passes on the resolver's error", async () => {
-    const failing: ResolveAll = (_hostname, _options, done) =>
-      done(Object.assign(new Error(), { code: 'ENOTFOUND' }), []);
-    expect(await ask(failing, true)).toBe('ENOTFOUND');
+    const failing = (_name: string, _options: object, done: (error: Error) => void) =>
+      done(Object.assign(new Error(), { code: 'ENOTFOUND' }));
+    jest.spyOn(dns, 'lookup').mockImplementation(failing as typeof dns.lookup);
+    const code = await new Promise((resolve) => {
+      guardedLookup({ privateHostsAllowed: false })('files.example.com', {}, (error) => resolve(error?.code));
+    });
+    expect(code).toBe('ENOTFOUND');
   });
 });

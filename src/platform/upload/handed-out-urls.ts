@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../../database/database.js';
+import { PrismaService, toBytes } from '../../database/prisma.service.js';
 import { Fingerprints } from '../../vault/fingerprints.js';
 
 /** The purpose of a file. A URL is accepted only for its own. */
@@ -12,28 +12,27 @@ export type FileKind = 'recording' | 'compliance';
 @Injectable()
 export class HandedOutUrls {
   constructor(
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly fingerprints: Fingerprints,
   ) {}
 
   async remember(kind: FileKind, url: string): Promise<void> {
-    await this.database.pool.query(
-      `INSERT INTO handed_out_urls (fingerprint) VALUES ($1)
-       ON CONFLICT (fingerprint) DO UPDATE SET handed_out_at = now()`,
-      [this.fingerprints.of(purposeOf(kind), url)],
-    );
+    await this.prisma.$executeRaw`INSERT INTO handed_out_urls (fingerprint) VALUES (${this.fingerprintOf(kind, url)})
+      ON CONFLICT (fingerprint) DO UPDATE SET handed_out_at = excluded.handed_out_at`;
   }
 
   /** Returns the URLs that were handed out. */
   async known(kind: FileKind, urls: readonly string[]): Promise<ReadonlySet<string>> {
-    if (urls.length === 0) return new Set();
-    const prints = new Map(urls.map((url) => [this.fingerprints.hex(purposeOf(kind), url), url]));
-    const { rows } = await this.database.pool.query<{ fingerprint: Buffer }>(
-      'SELECT fingerprint FROM handed_out_urls WHERE fingerprint = ANY ($1::bytea[])',
-      [[...prints.keys()].map((hex) => Buffer.from(hex, 'hex'))],
+    const prints = urls.map((url) => ({ url, fingerprint: this.fingerprintOf(kind, url) }));
+    const where = { fingerprint: { in: prints.map(({ fingerprint }) => fingerprint) } };
+    const stored = await this.prisma.handedOutUrl.findMany({ where });
+    const known = prints.filter((print) =>
+      stored.some((row) => Buffer.compare(row.fingerprint, print.fingerprint) === 0),
     );
-    return new Set(rows.flatMap(({ fingerprint }) => prints.get(fingerprint.toString('hex')) ?? []));
+    return new Set(known.map(({ url }) => url));
+  }
+
+  private fingerprintOf(kind: FileKind, url: string) {
+    return toBytes(this.fingerprints.of(`handed-out-${kind}`, url));
   }
 }
-
-const purposeOf = (kind: FileKind): string => `handed-out-${kind}`;

@@ -1,4 +1,4 @@
-import { type LookupAddress, type LookupAllOptions, lookup as systemLookup } from 'node:dns';
+import { lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import type { Env } from '../../config/env.js';
@@ -46,21 +46,14 @@ function isUsableHost(hostname: string, rule: HostRule): boolean {
 
 export const ADDRESS_NOT_PUBLIC = 'ADDRESS_NOT_PUBLIC';
 
-/** Resolves every address of a name. */
-type ResolveAll = (
-  hostname: string,
-  options: LookupAllOptions,
-  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
-
 /**
  * A `lookup` for connections that fails with `ADDRESS_NOT_PUBLIC` if any address of a name is not allowed. The connection
  * uses its answer, so that a second, different resolution has no effect. Node does not call it for IP addresses, so check
  * the URL first.
  */
-export function guardedLookup(rule: HostRule, resolve: ResolveAll = systemLookup): LookupFunction {
+export function guardedLookup(rule: HostRule): LookupFunction {
   return (hostname, options, done) => {
-    resolve(hostname, { ...options, all: true }, (error, addresses) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
       if (error) return done(error, '');
       const [first] = addresses;
       if (!first || !addresses.every(({ address }) => isUsableAddress(address, rule))) {

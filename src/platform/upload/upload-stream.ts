@@ -1,4 +1,4 @@
-import { pipeline, type Readable, Transform } from 'node:stream';
+import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
@@ -43,7 +43,7 @@ export class UploadStream {
     private readonly env: Env,
     private readonly clock: Clock,
   ) {
-    this.ways = waysOf(env, { keepAlive: false, lookup: guardedLookup(env) });
+    this.ways = waysOf(env, { lookup: guardedLookup(env) });
   }
 
   /**
@@ -59,12 +59,8 @@ export class UploadStream {
       throw new PlatformError('rejected', 'upload', { reason: `the upload address ${fault}` });
     }
     const { contentLength, method = 'PUT', headers, signal, idleMs = IDLE_MS } = options;
-    const body = pipeline(source, exactly(contentLength), () => undefined);
-    let isBroken = false;
-    // Before axios listens: a failure of one end ends the other one, too.
-    body.once('error', () => {
-      isBroken = true;
-    });
+    const body = Readable.from(exactly(source, contentLength), { objectMode: false });
+    body.on('error', () => undefined);
     try {
       const bounds = { connectMs: CONNECT_TIMEOUT_MS, signal };
       const { status, headers: answered } = await attemptWithin(
@@ -85,7 +81,7 @@ export class UploadStream {
       const answer = { status, retryAfter: String(answered['retry-after'] ?? '') };
       if (status < 200 || status >= 300) throw errorForAnswer('upload', answer, this.clock.now());
     } catch (error) {
-      if (isBroken) throw new UploadSourceError();
+      if (body.errored instanceof UploadSourceError) throw body.errored;
       if (!(error instanceof PlatformError) || !error.reason?.startsWith(ADDRESS_NOT_PUBLIC)) throw error;
       throw new PlatformError('rejected', 'upload', { reason: ADDRESS_NOT_PUBLIC });
     } finally {
@@ -94,19 +90,19 @@ export class UploadStream {
   }
 }
 
-/** Passes bytes on. Fails if their number differs from `length`. */
-function exactly(length: number): Transform {
+/** Passes the bytes of a source on. @throws {UploadSourceError} if it fails, or their number differs from `length` */
+async function* exactly(source: Readable, length: number): AsyncGenerator<Buffer> {
   let left = length;
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
+  try {
+    for await (const chunk of source as AsyncIterable<Buffer>) {
       left -= chunk.length;
-      if (left < 0) done(new UploadSourceError());
-      else done(null, chunk);
-    },
-    flush(done) {
-      done(left === 0 ? null : new UploadSourceError());
-    },
-  });
+      if (left < 0) break;
+      yield chunk;
+    }
+  } catch {
+    throw new UploadSourceError();
+  }
+  if (left !== 0) throw new UploadSourceError();
 }
 
 /** Converts the error of an upload to a problem; returns other errors unchanged. @param what such as "the recording" */
@@ -114,10 +110,10 @@ export function uploadProblem(error: unknown, what: string): unknown {
   if (error instanceof UploadSourceError) {
     return new Problem('upload-broken-off', `The upload of ${what} ended early. Send it again.`);
   }
-  if (!(error instanceof PlatformError) || error.operation !== 'upload') return platformProblem(error, what);
+  if (!(error instanceof PlatformError) || error.operation !== 'upload') return platformProblem(error);
   if (error.kind === 'rejected') {
     return new Problem('upload-refused', `The platform's store rejected ${what}. Send it again.`);
   }
-  if (error.kind !== 'unreachable' && error.kind !== 'unknown-outcome') return platformProblem(error, what);
+  if (error.kind !== 'unreachable' && error.kind !== 'unknown-outcome') return platformProblem(error);
   return new Problem('upload-failed', `The platform's store did not receive all of ${what}. Send it again.`);
 }

@@ -188,7 +188,7 @@ export class SessionReader {
       sessionId === null
         ? undefined
         : await this.platform.getSession(sessionId, { signal }).catch((error: unknown) => {
-            throw platformProblem(error, 'this session');
+            throw platformProblem(error);
           });
     if (session?.recordingUrl) return session.recordingUrl;
     throw new Problem('no-recording', 'The platform has no recording of this session.');

@@ -9,7 +9,7 @@ import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { OperationName } from '../../platform/contract/operations.js';
-import { PlatformError, platformProblem, platformUnclear } from '../../platform/contract/platform-errors.js';
+import { PlatformError, platformProblem } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { SentData } from '../../platform/send/sent-data.js';
 import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
@@ -117,10 +117,13 @@ export class SessionUpdates {
       return await this.store(update, session);
     } catch (error) {
       await this.lookAgain(update, error);
-      if (!session) throw platformProblem(error, 'this update');
+      if (!session) throw platformProblem(error);
       this.log.error({ msg: 'the answer to an update could not be stored', ...errorTrace(error) });
       // The update took effect, so it must not be sent again.
-      throw platformUnclear('this update');
+      throw new Problem(
+        'platform-unclear',
+        'The update took effect, but could not be stored here. Read the session later.',
+      );
     } finally {
       this.notifier.notify('sessions');
     }

@@ -36,7 +36,7 @@ function rows(schema: Schema, place: string): string[][] {
 
 function operation(name: OperationName): string {
   const facts = factsOf(name);
-  const missing = Contract.of({ apiKey: { header: 'x' } }).missingFor(name, facts.upload ? 'upload' : 'call');
+  const missing = Contract.of({ apiKey: { header: 'x' } }).missingFor(name);
   const short = missing.map((setting) => setting.replace(`operations.${name}.`, ''));
   const capabilities = Object.entries(CAPABILITY_OPERATIONS).filter(([, all]) => all.some((each) => each === name));
   const other = facts.otherPath ? `; the specification also writes ${codes([facts.otherPath])}` : '';
@@ -63,7 +63,7 @@ function operation(name: OperationName): string {
 
 /** docs/reference/contract.md: every field of the contract file, and which of them each operation needs. */
 export function contractPage(): string {
-  const schema = contractSchema({}) as Schema;
+  const schema = contractSchema as Schema;
   const { operations, ...others } = entriesOf(schema);
   const of = (name: string) => Object.entries(entriesOf(entriesOf(operations)[name])).filter(([, one]) => isTaken(one));
   const fields = Object.fromEntries(
@@ -78,7 +78,7 @@ export function contractPage(): string {
 
 For the person who [connects notebridge to the platform](../connect-the-platform.md). \`PLATFORM_CONTRACT\` names a JSON
 file with what the platform told you and its specification does not show. Every field is optional. A start fails if the
-file has an unknown or invalid field, and names each one. \`npx notebridge contract check\` lists faults, warnings and the
+file has an unknown or invalid field, and names each one. \`npx notebridge contract check\` lists faults and the
 capabilities that are off. Editors read [contract.schema.json](contract.schema.json) (\`"$schema"\`), which is also
 at \`/contract.schema.json\`. \`simulator/contract.json\` is a complete example.
 
