@@ -18,7 +18,7 @@ import { applyLink, applyResolve, checkResolve, keepsFormerUser, type ResolveAct
 import { DeletedIds } from '../store/deleted-ids.repository.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
-import { linkedFields, type MoreFields, PeopleRepository, STATED_BY_EHR } from '../store/people.repository.js';
+import { type MoreFields, PeopleRepository, STATED_BY_EHR } from '../store/people.repository.js';
 import type { PersonRow, ShownPerson } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import type { ClientsQuery } from './people.dto.js';
@@ -156,8 +156,7 @@ export class PeopleService {
         const detail = 'platformUserId is missing. To link, name the platform user in it.';
         throw new Problem('platform-user-id-needed', detail, { pointer: '/platformUserId' });
       }
-      const linked = await this.link(tx, row, platformUserId);
-      return { ...linked, fields: { ...fields, ...linked.fields } };
+      return { ...(await this.link(tx, row, platformUserId)), fields };
     });
   }
 
@@ -173,11 +172,7 @@ export class PeopleService {
       const detail = 'This platform user is linked to another person. Find out which of the two it belongs to.';
       throw new Problem('platform-user-taken', detail, { pointer, extensions: holder });
     }
-    return {
-      row,
-      person: restated(applyLink(row.person, platformUserId, 'resolved'), row.context.now),
-      fields: linkedFields(row),
-    };
+    return { row, person: restated(applyLink(row.person, platformUserId, 'resolved'), row.context.now) };
   }
 
   /** One page of people, ordered by external id. Deleted people only with state `deleted`. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { type Tx, toBytes } from '../../database/prisma.service.js';
-import { nextStep } from '../rules/next-step.js';
-import { neededClaims, type PersonRow, strayClaims, toHex } from './person-row.js';
+import type { Tx } from '../../database/prisma.service.js';
+import { needsClaim } from '../rules/person.js';
+import { type PersonRow, strayClaims } from './person-row.js';
 
 /** Maximum people of one round, because it is one transaction. */
 const BATCH = 500;
@@ -126,43 +126,28 @@ export class DependentsRepository {
   }
 
   /**
-   * Releases the claims that people no longer need, then claims the emails that they want, because two of them may have
-   * swapped theirs. Updates their contexts.
+   * Releases the claims that people no longer need, and wakes those who wait for them. Then claims the emails that the
+   * people want: of several with one email, the first gets it. Updates their contexts.
    */
-  async claimFor(tx: Tx, rows: readonly PersonRow[], order: readonly string[]): Promise<void> {
-    const claiming = rows.filter(
-      ({ person, context }) =>
-        context.claim !== 'held' && nextStep(person, { ...context, claim: 'free' }).do === 'claim-email',
-    );
-    const unmapped = rows.filter(({ person }) => person.wanted && person.platformUserId === null);
-    const strays = unmapped.map((row) => ({ id: row.id, emails: strayClaims(row, neededClaims(row.person)) }));
-    await this.releaseClaims(tx, strays);
+  async claimFor(tx: Tx, rows: readonly PersonRow[]): Promise<void> {
+    const strays = rows.flatMap((row) => strayClaims(row).map((email) => ({ id: row.id, email })));
+    if (strays.length > 0) {
+      const free = await tx.$queryRaw<Released[]>`
+        DELETE FROM email_claims c USING unnest(${strays.map(({ id }) => id)}::uuid[], ${strays.map(({ email }) => email)}::text[])
+          AS n(id, email) WHERE c.fingerprint = decode(n.email, 'hex') AND c.person_id = n.id RETURNING fingerprint`;
+      await this.requeueTaken(tx, free);
+    }
+    const claiming = rows.filter(({ person, context }) => needsClaim(person) && context.claim !== 'held');
     if (claiming.length === 0) return;
-    const place = new Map(order.map((id, at) => [id, at]));
-    const placeOf = ({ id }: PersonRow): number => place.get(id) ?? 0;
-    // Of several people with one email, the first one gets it. In a fixed order, because two transactions may claim the same.
-    const last = claiming.toSorted((one, other) => placeOf(other) - placeOf(one));
-    const first = new Map(last.map(({ id, person }) => [person.email as string, id]));
-    const emails = [...first.keys()].sort();
-    const ids = emails.map((email) => first.get(email));
-    await tx.$executeRaw`
+    // In the order of the emails, because two transactions may claim the same.
+    const claimed = await tx.$queryRaw<{ id: string }[]>`
       INSERT INTO email_claims (fingerprint, person_id)
-      SELECT decode(n.email, 'hex'), n.id FROM unnest(${emails}::text[], ${ids}::uuid[]) AS n(email, id)
-      ON CONFLICT (fingerprint) DO NOTHING`;
-    const fingerprints = emails.map((email) => toBytes(Buffer.from(email, 'hex')));
-    const claims = await tx.emailClaim.findMany({ where: { fingerprint: { in: fingerprints } } });
-    const holders = new Map(claims.map(({ fingerprint, personId }) => [toHex(fingerprint), personId]));
-    for (const { id, person, context } of claiming) context.claim = holders.get(person.email) === id ? 'held' : 'taken';
-  }
-
-  /** Releases claims, and wakes the people that wait for them. @param emails fingerprints in hex */
-  async releaseClaims(tx: Tx, released: readonly { id: string; emails: readonly string[] }[]): Promise<void> {
-    const claims = released.flatMap(({ id, emails }) => emails.map((email) => ({ id, email })));
-    if (claims.length === 0) return;
-    const free = await tx.$queryRaw<Released[]>`
-      DELETE FROM email_claims c USING unnest(${claims.map(({ id }) => id)}::uuid[], ${claims.map(({ email }) => email)}::text[])
-        AS n(id, email) WHERE c.fingerprint = decode(n.email, 'hex') AND c.person_id = n.id RETURNING fingerprint`;
-    await this.requeueTaken(tx, free);
+      SELECT DISTINCT ON (n.email) decode(n.email, 'hex'), n.id
+      FROM unnest(${claiming.map(({ person }) => person.email)}::text[], ${claiming.map(({ id }) => id)}::uuid[])
+        WITH ORDINALITY AS n(email, id, place)
+      ORDER BY n.email, n.place ON CONFLICT (fingerprint) DO NOTHING RETURNING person_id AS id`;
+    const holders = new Set(claimed.map(({ id }) => id));
+    for (const { id, context } of claiming) context.claim = holders.has(id) ? 'held' : 'taken';
   }
 
   /**

@@ -82,24 +82,23 @@ export class PeopleReader {
   }
 
   /**
-   * Reads people, in the order of their ids.
+   * Reads people, in the order of `ids`.
    *
    * @param isLocked true if they are locked; the providers of clients then are, too
    */
   async readAll(db: Tx, ids: readonly string[], isLocked = false): Promise<PersonRow[]> {
     if (ids.length === 0) return [];
     const clients = await this.providersOf(db, ids, isLocked);
-    const stored = (await db.person.findMany({
-      where: { id: { in: [...ids] } },
-      orderBy: { id: 'asc' },
-    })) as StoredPerson[];
-    type Around = Surroundings & { id: string; now: Date };
-    const around = await db.$queryRawUnsafe<Around[]>(SURROUNDINGS, ids);
-    const byId = new Map(around.map(({ id, now, ...rest }) => [id, { now, rest }]));
-    return stored.flatMap((row) => {
-      const known = byId.get(row.id);
-      return known ? [toPersonRow(row, clients.get(row.id) ?? [], known.rest, known.now)] : [];
-    });
+    const stored = (await db.person.findMany({ where: { id: { in: [...ids] } } })) as StoredPerson[];
+    const around = await db.$queryRawUnsafe<(Surroundings & { id: string })[]>(SURROUNDINGS, ids);
+    const aroundOf = new Map(around.map(({ id, ...rest }) => [id, rest]));
+    const rows = new Map(
+      stored.flatMap((row) => {
+        const known = aroundOf.get(row.id);
+        return known ? [[row.id, toPersonRow(row, clients.get(row.id) ?? [], known)] as const] : [];
+      }),
+    );
+    return ids.flatMap((id) => rows.get(id) ?? []);
   }
 
   /** @param isLocked locks the providers in the order of their ids, as everyone does who locks several people */

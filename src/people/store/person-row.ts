@@ -29,7 +29,7 @@ export type ShownPerson = Pick<StoredPerson, (typeof SHOWN_FIELDS)[number]> & {
 };
 
 /** Everything besides its own row that the next step of a person depends on, and the emails that it claims. */
-export type Surroundings = Omit<DecisionContext, 'held' | 'now' | 'providers'> & {
+export type Surroundings = Omit<DecisionContext, 'held' | 'providers'> & {
   role: RoleFit;
   others: OtherUser[];
   emailClaims: string[];
@@ -94,13 +94,12 @@ export function toPersonRow(
   stored: StoredPerson,
   providers: ListedProvider[],
   { emailClaims, answerFault, role, others, ...context }: Surroundings,
-  now: Date,
 ): PersonRow {
   return {
     ...stored,
     providers: providers.map(({ externalId }) => externalId),
     person: { ...toPerson(stored), role, others },
-    context: { ...context, now, held: stored.heldAt !== null, providers },
+    context: { ...context, held: stored.heldAt !== null, providers },
     emailClaims,
     answerFault,
   };
@@ -112,11 +111,12 @@ export function toHex(fingerprint: Uint8Array | null): string | null {
 
 const fromHex = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from(text, 'hex'));
 
-/** The desired email, and the email that an open create may have sent to the platform. */
-export function neededClaims({ email, unsettled }: Person): string[] {
-  return [email, unsettled?.email ?? null].filter((fingerprint) => fingerprint !== null);
+/**
+ * The claims of a person that it no longer needs. One with a user keeps all of them, and one without keeps the desired email
+ * and the one that an open create may have sent to the platform.
+ */
+export function strayClaims({ emailClaims, person }: PersonRow): string[] {
+  const { platformUserId, wanted, email, unsettled } = person;
+  if (platformUserId !== null) return [];
+  return emailClaims.filter((claim) => claim !== unsettled?.email && !(wanted && claim === email));
 }
-
-/** The claims of a person that it no longer needs. */
-export const strayClaims = ({ emailClaims }: PersonRow, kept: readonly string[]): string[] =>
-  emailClaims.filter((email) => !kept.includes(email));
