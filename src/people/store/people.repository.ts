@@ -8,7 +8,6 @@ import { becameAssignable, isCreate, type Person, withNextUser } from '../rules/
 import { eventOf } from '../rules/person-event.js';
 import type { Profile } from '../rules/person-field-rules.js';
 import { type PersonKey, ProfileSeal } from '../rules/profile.js';
-import { applyResolve } from '../rules/resolve-rule.js';
 import { ClientData } from './client-data.js';
 import { DependentsRepository } from './dependents.repository.js';
 import { conditionOf, PeopleReader, type PersonFilter } from './people-reader.repository.js';
@@ -164,7 +163,21 @@ export class PeopleRepository extends PeopleReader {
     const rows = await this.lockAll(tx, ids);
     // All of them before the first step, because two may have swapped their emails.
     await this.dependents.claimFor(tx, rows);
-    for (const row of rows) await this.update(tx, row, row.person);
+    const decided: ({ id: string } & StepFields)[] = [];
+    for (const row of rows) {
+      const { id, person } = row;
+      // A deletion may erase data, and another user may be next.
+      if (!person.wanted || person.others.length > 0) await this.update(tx, row, person);
+      else decided.push({ id, ...stepFields(row, person, await this.decide(tx, row, person)) });
+    }
+    // One statement, because 500 of Prisma take a second.
+    await tx.$executeRaw`
+      UPDATE people p SET state = n.state, step = n.step, error_code = n."errorCode", due_at = n."dueAt", urgent = n.urgent,
+        updated_at = CASE WHEN p.state = n.state THEN p.updated_at ELSE clock_timestamp() END
+      FROM jsonb_to_recordset(${JSON.stringify(decided)}::jsonb)
+        AS n(id uuid, state text, step text, "errorCode" text, "dueAt" timestamptz, urgent boolean)
+      WHERE p.id = n.id
+        AND (p.state, p.step, p.error_code, p.due_at, p.urgent) IS DISTINCT FROM (n.state, n.step, n."errorCode", n."dueAt", n.urgent)`;
   }
 
   /**
@@ -172,10 +185,11 @@ export class PeopleRepository extends PeopleReader {
    * PUT would wait for all of them.
    */
   async retryAll(tx: Tx, ids: readonly string[]): Promise<void> {
-    for (const row of await this.lockAll(tx, ids)) {
-      const wantedAt = row.context.now;
-      await this.update(tx, row, { ...applyResolve(row.person, 'retry', row.context), wantedAt }, { wantedAt });
-    }
+    await tx.$executeRaw`
+      UPDATE people SET fault = NULL, refused_operation = NULL, refused_code = NULL, refused_at = NULL, failures = 0, due_at = NULL,
+        checked_absent_at = NULL, wanted_at = clock_timestamp(), review = NULL
+      WHERE id = ANY (${[...ids]}::uuid[])`;
+    await this.decideAll(tx, ids);
   }
 
   /**
@@ -203,17 +217,14 @@ export class PeopleRepository extends PeopleReader {
   /** Stores the known state of a person with its next step. Never writes the desired state, except that a completed deletion empties it. */
   async save(tx: Tx, row: PersonRow, person: Person, step: Step, more: MoreFields = {}): Promise<void> {
     const { urgent = row.urgent, ...others } = more;
-    const { state } = step;
-    const errorCode = codeOf(row, person, step);
+    const { state, errorCode, ...next } = stepFields(row, person, step, urgent);
     const isUnexplained = errorCode === null || ['synced', 'waiting', 'deleted'].includes(state);
     const data = {
       ...toFields(person, row.appliedProviders),
       ...(person.unsettled === null && { unsettledProfile: null }),
       ...(person.platformUserId !== null && { newByImport: null }),
       ...others,
-      ...{ state, errorCode, dueAt: dueAtOf(person, step) },
-      step: step.do === 'call' ? step.operation : (person.call?.operation ?? null),
-      urgent: urgent && ['pending', 'waiting', 'deleting'].includes(state),
+      ...{ state, errorCode, ...next },
       ...(isUnexplained && { errorText: null }),
       ...(row.state !== state && { updatedAt: row.context.now }),
       ...((state === 'deleted' || (!person.wanted && row.profile === null)) && ERASED),
@@ -237,6 +248,19 @@ export class PeopleRepository extends PeopleReader {
       data: { kind, externalId, platformUserId: person.platformUserId, code: event.code },
     });
   }
+}
+
+/** The fields that follow from the next step. */
+type StepFields = ReturnType<typeof stepFields>;
+
+function stepFields(row: PersonRow, person: Person, step: Step, urgent = row.urgent) {
+  return {
+    state: step.state,
+    step: step.do === 'call' ? step.operation : (person.call?.operation ?? null),
+    errorCode: codeOf(row, person, step),
+    dueAt: dueAtOf(person, step),
+    urgent: urgent && ['pending', 'waiting', 'deleting'].includes(step.state),
+  };
 }
 
 /** The code that is shown with a step: why it rests or failed, otherwise what the last call met. */
