@@ -131,7 +131,7 @@ export class IdentityService {
       SELECT id FROM people WHERE kind = 'client' AND wanted_version > 0 AND external_id = ANY (${externalIds}::text[])
       ORDER BY id FOR UPDATE`;
     const ids = locked.map(({ id }) => id);
-    const rows = await this.people.readAll(tx, ids, true);
+    const rows = await this.people.lockAll(tx, ids);
     return externalIds.map((id) => rows.find(({ externalId }) => externalId === id));
   }
 

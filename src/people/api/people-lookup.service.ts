@@ -10,7 +10,7 @@ import { isEmailAddress } from '../rules/person-field-rules.js';
 import { type PersonKey, ProfileSeal } from '../rules/profile.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { PeopleRepository } from '../store/people.repository.js';
-import type { ShownPerson } from '../store/person-row.js';
+import type { PersonRow } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import type { NamesRequest } from './people.dto.js';
 import { PeopleService } from './people.service.js';
@@ -93,14 +93,14 @@ export class PeopleLookup {
 
   private async matching({ email, externalId }: { email?: string; externalId?: string }): Promise<PersonResponse[]> {
     const fingerprint = this.seal.emailFingerprint(email);
-    const people: ShownPerson[] = await this.people.search(fingerprint, externalId, SEARCH_MAX);
+    const people: PersonRow[] = await this.people.search(fingerprint, externalId, SEARCH_MAX);
     const holder = fingerprint && externalId === undefined ? await this.holderOf(fingerprint) : undefined;
     if (holder && people.every(({ id }) => id !== holder.id)) people.push(holder);
     return people.map((row) => this.views.view(row));
   }
 
   /** The person that blocks an email for all others (`email-taken`). */
-  private async holderOf(email: Buffer): Promise<ShownPerson | undefined> {
+  private async holderOf(email: Buffer): Promise<PersonRow | undefined> {
     const claim = await this.prisma.emailClaim.findUnique({ where: { fingerprint: toBytes(email) } });
     return claim ? this.people.find({ id: claim.personId }) : undefined;
   }

@@ -74,12 +74,8 @@ export class PeopleSelection {
 
   private async resolveBatch(tx: Tx, ids: readonly string[], request: ResolveSelectionRequest): Promise<PersonRow[]> {
     const locked = await lock(tx, ids, request);
-    const read = await this.people.readAll(
-      tx,
-      locked.map(({ id }) => id),
-      true,
-    );
-    const people = accepting(read, request);
+    const read = locked.map(({ id }) => id);
+    const people = accepting(await this.people.lockAll(tx, read), request);
     for (const row of people) {
       const { person, context } = row;
       if (keepsFormerUser(request.action, person)) await this.users.saveLost(tx, row);

@@ -19,7 +19,7 @@ import { DeletedIds } from '../store/deleted-ids.repository.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
 import { type MoreFields, PeopleRepository, STATED_BY_EHR } from '../store/people.repository.js';
-import type { PersonRow, ShownPerson } from '../store/person-row.js';
+import type { PersonRow } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import type { ClientsQuery } from './people.dto.js';
 import { type PersonResponse, showPerson } from './person-view.js';
@@ -238,7 +238,7 @@ export class PeopleService {
   }
 
   /** Decrypts a person for the EHR. */
-  view(row: ShownPerson): PersonResponse {
+  view(row: PersonRow): PersonResponse {
     this.audit.about(row.kind, row.externalId);
     return showPerson(row, this.seal, {
       isConfigured: this.contract.apiKey !== undefined,

@@ -1,7 +1,14 @@
 import { at, NOW } from './calls.spec-support.js';
 import { newcomer } from './newcomer.spec-support.js';
 import { dueAtOf, isReading, nextStep } from './next-step.js';
-import { type DecisionContext, needsClaim, type Operation, type Person, RESTORED_CALL, type Unsettled } from './person.js';
+import {
+  type DecisionContext,
+  needsClaim,
+  type Operation,
+  type Person,
+  RESTORED_CALL,
+  type Unsettled,
+} from './person.js';
 import { applyResolve } from './resolve-rule.js';
 
 const later = at(60_000);

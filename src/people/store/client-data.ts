@@ -3,25 +3,12 @@ import type { Pool } from 'pg';
 import { Audit } from '../../audit/audit.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
-import type { PersonKind } from '../rules/person.js';
 import { type PersonKey, ProfileSeal } from '../rules/profile.js';
-import { identityOf } from './former-ids.repository.js';
+import { type Identity, identityOf } from './former-ids.repository.js';
 import type { PersonRow } from './person-row.js';
-import { usersOf } from './person-users.js';
 
 /** The ids and fingerprints that lead to the data of a person. */
-export interface DataSubject {
-  kind: PersonKind;
-  externalId: string;
-  /** All current and former ids. */
-  externalIds: string[];
-  /** The internal id; null if the person is unknown. */
-  id: string | null;
-  /** All current and former platform users. */
-  platformUserIds: string[];
-  /** Fingerprints of emails. */
-  emails: Buffer[];
-}
+export type DataSubject = PersonKey & Identity;
 
 /** The number of erased rows, and the ids under which their sessions are shown. */
 export interface ErasedCopies {
@@ -71,14 +58,7 @@ export class ClientData {
   }
 
   async subjectOf(sql: Pick<Pool, 'query'>, { kind, externalId }: PersonKey): Promise<DataSubject> {
-    const { id, externalIds } = await identityOf(sql, kind, externalId);
-    const { rows } = await sql.query<{ email: Buffer }>(
-      `SELECT email_fingerprint AS email FROM people WHERE id = $1 AND email_fingerprint IS NOT NULL
-       UNION SELECT fingerprint FROM email_claims WHERE person_id = $1`,
-      [id],
-    );
-    const platformUserIds = await usersOf(sql, { kind, externalId });
-    return { kind, externalId, externalIds, id, platformUserIds, emails: rows.map(({ email }) => email) };
+    return { kind, externalId, ...(await identityOf(sql, { kind, externalId })) };
   }
 
   /**

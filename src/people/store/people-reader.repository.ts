@@ -1,15 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import type { Prisma } from '../../generated/prisma/client.js';
-import type { ListedProvider, PersonKind, PersonState } from '../rules/person.js';
-import {
-  type PersonRow,
-  SHOWN_FIELDS,
-  type ShownPerson,
-  type StoredPerson,
-  type Surroundings,
-  toPersonRow,
-} from './person-row.js';
+import type { PersonKind, PersonState } from '../rules/person.js';
+import { type PersonRow, type StoredPerson, type Surroundings, toPersonRow } from './person-row.js';
 import { ROLES } from './platform-users.repository.js';
 
 /** The role of each kind of people, as SQL. */
@@ -40,17 +33,14 @@ const SURROUNDINGS = `
       SELECT json_agg(json_build_object('id', u.platform_user_id, 'origin', u.origin, 'role', ${ROLE_FIT})
         ORDER BY u.seen_at, u.platform_user_id)
       FROM platform_users u WHERE u.person_id = p.id AND NOT u.deleted), '[]') AS others,
+    coalesce((
+      SELECT json_agg(json_build_object('externalId', q.external_id, 'platformUserId',
+        CASE WHEN q.wanted AND q.unsettled_call IS NULL THEN q.platform_user_id END) ORDER BY cp.position)
+      FROM client_providers cp JOIN people q ON q.id = cp.provider_id WHERE cp.client_id = p.id), '[]') AS providers,
     CASE WHEN p.error_code IN ('${EXPLAINED.join("', '")}') THEN (
       SELECT c.operation || ', ' || c.reason FROM platform_calls c WHERE c.person_id = p.id ORDER BY c.id DESC LIMIT 1)
       END AS "answerFault"
-  FROM people p WHERE p.id = ANY ($1::uuid[])`;
-
-/** The providers of clients. @param lock locks them, so that a mapping comes before or after the decision */
-const providersOf = (lock: string): string => `
-  SELECT cp.client_id AS "clientId", cp.position, q.external_id AS "externalId",
-    CASE WHEN q.wanted AND q.unsettled_call IS NULL THEN q.platform_user_id END AS "platformUserId"
-  FROM client_providers cp JOIN people q ON q.id = cp.provider_id
-  WHERE cp.client_id = ANY ($1::uuid[]) ORDER BY q.id ${lock}`;
+  FROM people p WHERE p.id = ANY ($1::uuid[]) ORDER BY array_position($1::uuid[], p.id)`;
 
 /** The people of a list. */
 export interface PeopleFilter {
@@ -65,80 +55,46 @@ export type NamedProfile = Pick<StoredPerson, 'id' | 'kind' | 'externalId'> & { 
 /** Names one person. */
 export type PersonFilter = { id?: string; kind?: PersonKind; externalId?: string; platformUserId?: string };
 
-const SHOWN = {
-  ...(Object.fromEntries(SHOWN_FIELDS.map((field) => [field, true])) as Record<(typeof SHOWN_FIELDS)[number], true>),
-  providers: { orderBy: { position: 'asc' }, select: { provider: { select: { externalId: true } } } },
-} as const satisfies Prisma.PersonSelect;
-
-/** Reads people with everything that their next steps depend on, or as the API shows them. */
+/** Reads people with everything that their next steps depend on. */
 @Injectable()
 export class PeopleReader {
   constructor(protected readonly prisma: PrismaService) {}
 
   async find(where: PersonFilter, tx?: Tx): Promise<PersonRow | undefined> {
-    const db = tx ?? this.prisma;
-    const named = await db.person.findFirst({ where: conditionOf(where), select: { id: true } });
-    return named ? (await this.readAll(db, [named.id]))[0] : undefined;
+    return (await this.readFound(tx ?? this.prisma, { where: conditionOf(where), take: 1 }))[0];
   }
 
-  /**
-   * Reads people, in the order of `ids`.
-   *
-   * @param isLocked true if they are locked; the providers of clients then are, too
-   */
-  async readAll(db: Tx, ids: readonly string[], isLocked = false): Promise<PersonRow[]> {
+  /** Reads people, in the order of `ids`. */
+  async readAll(db: Tx, ids: readonly string[]): Promise<PersonRow[]> {
     if (ids.length === 0) return [];
-    const clients = await this.providersOf(db, ids, isLocked);
     const stored = (await db.person.findMany({ where: { id: { in: [...ids] } } })) as StoredPerson[];
+    const rows = new Map(stored.map((row) => [row.id, row]));
     const around = await db.$queryRawUnsafe<(Surroundings & { id: string })[]>(SURROUNDINGS, ids);
-    const aroundOf = new Map(around.map(({ id, ...rest }) => [id, rest]));
-    const rows = new Map(
-      stored.flatMap((row) => {
-        const known = aroundOf.get(row.id);
-        return known ? [[row.id, toPersonRow(row, clients.get(row.id) ?? [], known)] as const] : [];
-      }),
-    );
-    return ids.flatMap((id) => rows.get(id) ?? []);
-  }
-
-  /** @param isLocked locks the providers in the order of their ids, as everyone does who locks several people */
-  private async providersOf(db: Tx, ids: readonly string[], isLocked: boolean): Promise<Map<string, ListedProvider[]>> {
-    type Listed = ListedProvider & { clientId: string; position: number };
-    const rows = await db.$queryRawUnsafe<Listed[]>(providersOf(isLocked ? 'FOR SHARE OF q' : ''), ids);
-    const clients = new Map<string, ListedProvider[]>();
-    for (const { clientId, position, ...provider } of rows) {
-      const list = clients.get(clientId) ?? [];
-      list[position] = provider;
-      clients.set(clientId, list);
-    }
-    for (const [clientId, list] of clients) clients.set(clientId, list.filter(Boolean));
-    return clients;
+    return around.flatMap(({ id, ...known }) => {
+      const row = rows.get(id);
+      return row ? [toPersonRow(row, known)] : [];
+    });
   }
 
   /** One page of people of one kind, ordered by external id; without a state, those that are not deleted. */
-  async page(
-    kind: PersonKind,
-    { state, provider }: PeopleFilter,
-    limit: number,
-    after: string,
-  ): Promise<ShownPerson[]> {
+  async page(kind: PersonKind, { state, provider }: PeopleFilter, limit: number, after: string): Promise<PersonRow[]> {
     const where: Prisma.PersonWhereInput = {
       ...{ kind, externalId: { gt: after }, state: state ?? { not: 'deleted' }, ...WAS_WANTED },
       ...(provider !== undefined && {
         providers: { some: { provider: { kind: 'provider', externalId: provider } } },
       }),
     };
-    return this.readShown({ where, orderBy: { externalId: 'asc' }, take: limit });
+    return this.readFound(this.prisma, { where, orderBy: { externalId: 'asc' }, take: limit });
   }
 
   /** Finds people of both kinds that are not deleted. */
-  async search(email: Uint8Array | null, externalId: string | undefined, limit: number): Promise<ShownPerson[]> {
+  async search(email: Uint8Array | null, externalId: string | undefined, limit: number): Promise<PersonRow[]> {
     const where: Prisma.PersonWhereInput = {
       ...{ kind: { in: ['provider', 'client'] }, state: { not: 'deleted' } },
       ...(email && { emailFingerprint: new Uint8Array(email) }),
       ...(externalId !== undefined && { externalId }),
     };
-    return this.readShown({ where, orderBy: [{ kind: 'asc' }, { externalId: 'asc' }], take: limit });
+    return this.readFound(this.prisma, { where, orderBy: [{ kind: 'asc' }, { externalId: 'asc' }], take: limit });
   }
 
   /** The profiles of people who are not deleted, by external id. */
@@ -168,23 +124,13 @@ export class PeopleReader {
     return user?.personId ? this.find({ id: user.personId }, tx) : undefined;
   }
 
-  private async readShown(
+  private async readFound(
+    db: Tx,
     query: Pick<Prisma.PersonFindManyArgs, 'where' | 'orderBy' | 'take'>,
-  ): Promise<ShownPerson[]> {
-    const rows = await this.prisma.person.findMany({ ...query, select: SHOWN } as { select: typeof SHOWN });
-    const unexplained = rows.filter(({ errorCode }) => EXPLAINED.includes(errorCode ?? '')).map(({ id }) => id);
-    const faults = await this.answerFaults(unexplained);
-    return rows.map(({ providers, ...row }) => ({
-      ...(row as unknown as ShownPerson),
-      providers: providers.map(({ provider }) => provider.externalId),
-      answerFault: faults.get(row.id) ?? null,
-    }));
-  }
-
-  private async answerFaults(ids: readonly string[]): Promise<Map<string, string | null>> {
-    if (ids.length === 0) return new Map();
-    const around = await this.prisma.$queryRawUnsafe<{ id: string; answerFault: string | null }[]>(SURROUNDINGS, ids);
-    return new Map(around.map(({ id, answerFault }) => [id, answerFault]));
+  ): Promise<PersonRow[]> {
+    const found = await db.person.findMany({ ...query, select: { id: true } } as { select: { id: true } });
+    const ids = found.map(({ id }) => id);
+    return this.readAll(db, ids);
   }
 }
 

@@ -65,10 +65,13 @@ export class PeopleRepository extends PeopleReader {
     return row?.externalId === externalId && row?.platformUserId === platformUserId ? row : undefined;
   }
 
-  /** Locks people in the order of their ids. */
-  private async lockAll(tx: Tx, ids: readonly string[]): Promise<PersonRow[]> {
+  /** Locks people like `lock`, in the order of their ids, and then the providers of clients. Reads them in the order of `ids`. */
+  async lockAll(tx: Tx, ids: readonly string[]): Promise<PersonRow[]> {
     await tx.$queryRaw`SELECT FROM people WHERE id = ANY (${[...ids]}::uuid[]) ORDER BY id FOR UPDATE`;
-    return this.readAll(tx, ids, true);
+    await tx.$queryRaw`
+      SELECT FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+      WHERE cp.client_id = ANY (${[...ids]}::uuid[]) ORDER BY q.id FOR SHARE OF q`;
+    return this.readAll(tx, ids);
   }
 
   /** Locks a person that must exist. */

@@ -1,7 +1,6 @@
 import type { Person as PrismaPerson } from '../../generated/prisma/client.js';
 import {
   type DecisionContext,
-  type ListedProvider,
   type Operation,
   type Origin,
   type OtherUser,
@@ -14,35 +13,22 @@ import type { Fault, Review } from '../rules/person-codes.js';
 /** A row of `people`. */
 export type StoredPerson = Omit<PrismaPerson, 'state'> & { state: PersonState };
 
-/** The fields of a person that the API shows. */
-export const SHOWN_FIELDS = [
-  ...(['id', 'kind', 'externalId', 'wanted', 'platformUserId', 'origin', 'state', 'step', 'updatedAt'] as const),
-  ...(['heldAt', 'inviteUrl', 'profile', 'appliedProfile', 'errorCode', 'errorText'] as const),
-];
-
-/** The fields of a person that the API shows. */
-export type ShownPerson = Pick<StoredPerson, (typeof SHOWN_FIELDS)[number]> & {
-  /** External ids of a client's providers, in order. */
-  providers: string[];
+/** Everything besides its own row that the next step of a person depends on. */
+export type Surroundings = Omit<DecisionContext, 'held'> & {
+  role: RoleFit;
+  others: OtherUser[];
+  /** The emails claimed by this person. No other person may be looked up or created with them. */
+  emailClaims: string[];
   /** Why its newest call got no readable answer. */
   answerFault: string | null;
 };
 
-/** Everything besides its own row that the next step of a person depends on, and the emails that it claims. */
-export type Surroundings = Omit<DecisionContext, 'held' | 'providers'> & {
-  role: RoleFit;
-  others: OtherUser[];
-  emailClaims: string[];
-  answerFault: string | null;
-};
-
 /** A row of `people` with everything that its next step depends on. */
-export interface PersonRow extends StoredPerson, Pick<ShownPerson, 'answerFault'> {
+export interface PersonRow extends StoredPerson, Pick<Surroundings, 'answerFault' | 'emailClaims'> {
+  /** External ids of a client's providers, in order. */
   providers: string[];
   person: Person;
   context: DecisionContext;
-  /** The emails claimed by this person. No other person may be looked up or created with them. */
-  emailClaims: string[];
 }
 
 /** Converts the known state to fields. @param listed the last known list, kept while the list is unknown */
@@ -92,14 +78,13 @@ export function toPerson(row: StoredPerson): Omit<Person, 'role' | 'others'> {
 /** A row with what its next step depends on. */
 export function toPersonRow(
   stored: StoredPerson,
-  providers: ListedProvider[],
   { emailClaims, answerFault, role, others, ...context }: Surroundings,
 ): PersonRow {
   return {
     ...stored,
-    providers: providers.map(({ externalId }) => externalId),
+    providers: context.providers.map(({ externalId }) => externalId),
     person: { ...toPerson(stored), role, others },
-    context: { ...context, held: stored.heldAt !== null, providers },
+    context: { ...context, held: stored.heldAt !== null },
     emailClaims,
     answerFault,
   };
