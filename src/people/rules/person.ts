@@ -76,7 +76,7 @@ export interface Person {
   platformUserId: string | null;
   /** Null without a user. */
   origin: Origin | null;
-  /** Of the user; read only of a person to delete. */
+  /** Of the user. */
   role: RoleFit;
   /** Its other users, such as those of clients merged into it. They are deleted with it, one after the other. */
   others: readonly OtherUser[];

@@ -19,6 +19,7 @@ import {
   applyLate,
   type Result,
   type SentCall,
+  takeBack,
 } from '../rules/apply-answer.js';
 import type { CallResult } from '../rules/call-result.js';
 import { type CallStep, isReading } from '../rules/next-step.js';
@@ -150,10 +151,7 @@ export class CallsRepository {
       const row = await this.people.lock(tx, { id });
       const { call } = row?.person ?? {};
       if (!row || call?.id !== callId) return;
-      const sent: SentCall = { ...call, email: null };
-      const facts = { now: row.context.now, limitedUntil: null, succeededAt: null, fraction: 0 };
-      const answer: Answer = { verdict: 'unsent', status: null, result: null };
-      await this.people.update(tx, row, applyAnswer(row.person, sent, answer, facts));
+      await this.people.update(tx, row, takeBack(row.person, callId, row.context.now));
     });
   }
 

@@ -23,7 +23,7 @@ export interface Identity {
 
 const IDENTITY = `
   WITH person AS MATERIALIZED (
-    SELECT id, external_id, platform_user_id, email_fingerprint FROM people WHERE id = coalesce(
+    SELECT id, external_id, platform_user_id, email_fingerprint, unsettled_email FROM people WHERE id = coalesce(
       (SELECT person_id FROM former_ids WHERE kind = $1::person_kind AND external_id = $2),
       (SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2 AND wanted_version > 0)))
   SELECT (SELECT id FROM person),
@@ -32,6 +32,7 @@ const IDENTITY = `
     ARRAY(SELECT platform_user_id FROM person WHERE platform_user_id IS NOT NULL
       UNION SELECT platform_user_id FROM platform_users WHERE person_id IN (SELECT id FROM person)) AS "platformUserIds",
     ARRAY(SELECT email_fingerprint FROM person WHERE email_fingerprint IS NOT NULL
+      UNION SELECT unsettled_email FROM person WHERE unsettled_email IS NOT NULL
       UNION SELECT fingerprint FROM email_claims WHERE person_id IN (SELECT id FROM person)) AS emails`;
 
 /** Finds the person that a current or former id means. An unknown id has only itself as an id. */

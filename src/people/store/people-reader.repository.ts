@@ -3,16 +3,6 @@ import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import type { Prisma } from '../../generated/prisma/client.js';
 import type { PersonKind, PersonState } from '../rules/person.js';
 import { type PersonRow, type StoredPerson, type Surroundings, toPersonRow } from './person-row.js';
-import { ROLES } from './platform-users.repository.js';
-
-/** The role of each kind of people, as SQL. */
-const ROLE = `CASE p.kind WHEN 'client' THEN '${ROLES.client}' ELSE '${ROLES.provider}' END`;
-
-/** SQL condition: person `p` must be deleted, and has a user. */
-const IS_LEAVING = 'NOT p.wanted AND p.platform_user_id IS NOT NULL';
-
-/** SQL: whether the role of platform user `u` fits person `p`; null if it is not known. */
-const ROLE_FIT = `CASE WHEN u.role = ${ROLE} THEN 'fits' WHEN u.role IS NOT NULL THEN 'differs' END`;
 
 /** The codes that the cause of the newest call's failure explains. */
 const EXPLAINED = ['platform-fault', 'platform-unreachable', 'outcome-unknown', 'create-unknown', 'delete-unknown'];
@@ -23,14 +13,13 @@ const SURROUNDINGS = `
     coalesce((SELECT CASE WHEN c.person_id = p.id THEN 'held' ELSE 'taken' END
       FROM email_claims c WHERE c.fingerprint = p.email_fingerprint), 'free') AS claim,
     ARRAY(SELECT encode(c.fingerprint, 'hex') FROM email_claims c WHERE c.person_id = p.id) AS "emailClaims",
-    p.kind = 'provider' AND ${IS_LEAVING} AND EXISTS (
+    p.kind = 'provider' AND NOT p.wanted AND p.platform_user_id IS NOT NULL AND EXISTS (
       SELECT 1 FROM people c
       WHERE c.applied_providers @> ARRAY[p.platform_user_id] AND c.platform_user_id IS NOT NULL
         AND c.state IN ('pending', 'waiting')) AS "stillListed",
-    CASE WHEN ${IS_LEAVING} THEN (
-      SELECT ${ROLE_FIT} FROM platform_users u WHERE u.platform_user_id = p.platform_user_id) END AS role,
+    (SELECT u.role FROM platform_users u WHERE u.platform_user_id = p.platform_user_id) AS role,
     coalesce((
-      SELECT json_agg(json_build_object('id', u.platform_user_id, 'origin', u.origin, 'role', ${ROLE_FIT})
+      SELECT json_agg(json_build_object('id', u.platform_user_id, 'origin', u.origin, 'role', u.role)
         ORDER BY u.seen_at, u.platform_user_id)
       FROM platform_users u WHERE u.person_id = p.id AND NOT u.deleted), '[]') AS others,
     coalesce((
@@ -52,16 +41,13 @@ export interface PeopleFilter {
 /** A person with the profile that the EHR wants. */
 export type NamedProfile = Pick<StoredPerson, 'id' | 'kind' | 'externalId'> & { profile: Uint8Array };
 
-/** Names one person. */
-export type PersonFilter = { id?: string; kind?: PersonKind; externalId?: string; platformUserId?: string };
-
 /** Reads people with everything that their next steps depend on. */
 @Injectable()
 export class PeopleReader {
   constructor(protected readonly prisma: PrismaService) {}
 
-  async find(where: PersonFilter, tx?: Tx): Promise<PersonRow | undefined> {
-    return (await this.readFound(tx ?? this.prisma, { where: conditionOf(where), take: 1 }))[0];
+  async find(where: Prisma.PersonWhereInput, tx?: Tx): Promise<PersonRow | undefined> {
+    return (await this.readFound(tx ?? this.prisma, { where: { ...where, ...WAS_WANTED }, take: 1 }))[0];
   }
 
   /** Reads people, in the order of `ids`. */
@@ -118,10 +104,7 @@ export class PeopleReader {
 
   /** The person that a platform user belongs or belonged to. */
   async ownerOf(tx: Tx, platformUserId: string): Promise<PersonRow | undefined> {
-    const holder = await this.find({ platformUserId }, tx);
-    if (holder) return holder;
-    const user = await tx.platformUser.findUnique({ where: { platformUserId } });
-    return user?.personId ? this.find({ id: user.personId }, tx) : undefined;
+    return (await this.find({ platformUserId }, tx)) ?? this.find({ otherUsers: { some: { platformUserId } } }, tx);
   }
 
   private async readFound(
@@ -136,9 +119,3 @@ export class PeopleReader {
 
 /** The EHR has named the person, and not only deleted its id. */
 const WAS_WANTED = { wantedVersion: { gt: 0 } } as const;
-
-/** The condition of a filter. Prisma takes `undefined` for a mistake. */
-export function conditionOf({ id, kind, externalId, platformUserId }: PersonFilter): Prisma.PersonWhereInput {
-  const entries = Object.entries({ id, kind, externalId, platformUserId }).filter(([, value]) => value !== undefined);
-  return { ...(Object.fromEntries(entries) as Prisma.PersonWhereInput), ...WAS_WANTED };
-}

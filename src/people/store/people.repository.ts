@@ -10,7 +10,7 @@ import type { Profile } from '../rules/person-field-rules.js';
 import { type PersonKey, ProfileSeal } from '../rules/profile.js';
 import { ClientData } from './client-data.js';
 import { DependentsRepository } from './dependents.repository.js';
-import { conditionOf, PeopleReader, type PersonFilter } from './people-reader.repository.js';
+import { PeopleReader } from './people-reader.repository.js';
 import { type PersonRow, type StoredPerson, toFields, toHex } from './person-row.js';
 import { PlatformUsersRepository } from './platform-users.repository.js';
 
@@ -35,7 +35,7 @@ export const STATED_BY_EHR = { urgent: true, importId: null, newByImport: null }
 export type MoreFields = Partial<StoredPerson>;
 
 /** A person to state. */
-type LockedPerson = Pick<StoredPerson, 'id' | 'wanted' | 'emailFingerprint'> & { hasProfile: boolean };
+type LockedPerson = Pick<StoredPerson, 'id' | 'emailFingerprint'> & { hasProfile: boolean };
 
 /** Reads and writes people: the desired state, the known state, and the next step. */
 @Injectable()
@@ -56,13 +56,14 @@ export class PeopleRepository extends PeopleReader {
    * is a key, changes, and that causes deadlocks. The providers of a client are locked against changes, so that a mapping
    * of one comes before or after the decision.
    */
-  async lock(tx: Tx, where: PersonFilter): Promise<PersonRow | undefined> {
-    const id = where.id ?? (await tx.person.findFirst({ where: conditionOf(where), select: { id: true } }))?.id;
-    if (id === undefined) return undefined;
-    const [row] = await this.lockAll(tx, [id]);
-    // The id or the user may have been given up before the lock.
-    const { externalId, platformUserId } = { ...row, ...where };
-    return row?.externalId === externalId && row?.platformUserId === platformUserId ? row : undefined;
+  async lock(tx: Tx, named: { id: string } | PersonKey): Promise<PersonRow | undefined> {
+    const [found] =
+      'id' in named
+        ? [named]
+        : await tx.$queryRaw<{ id: string }[]>`
+            SELECT id FROM people WHERE kind = ${named.kind}::person_kind AND external_id = ${named.externalId}
+              AND wanted_version > 0 FOR UPDATE`;
+    return found && (await this.lockAll(tx, [found.id]))[0];
   }
 
   /** Locks people like `lock`, in the order of their ids, and then the providers of clients. Reads them in the order of `ids`. */
@@ -83,8 +84,7 @@ export class PeopleRepository extends PeopleReader {
 
   /** Creates or changes a person in the desired state, before all imports. A new email ends a review. @returns its id */
   async wantPerson(tx: Tx, { kind, externalId }: PersonKey, profile: Profile): Promise<string> {
-    const known = await this.lockNew(tx, kind, externalId);
-    const { id } = known;
+    const { id, ...known } = await this.lockNew(tx, kind, externalId);
     const fingerprint = this.seal.emailFingerprint(profile.email);
     const hasSameEmail = known.hasProfile && toHex(known.emailFingerprint) === toHex(fingerprint);
     await this.state(tx, id, {
@@ -92,8 +92,6 @@ export class PeopleRepository extends PeopleReader {
       ...{ profileHash: toBytes(this.seal.hash(profile)), emailFingerprint: fingerprint && toBytes(fingerprint) },
       ...(!hasSameEmail && { review: null, checkedAbsentAt: null }),
     });
-    // A new user makes them go on, too (`decide`).
-    if (kind === 'provider' && !known.wanted) await this.dependents.requeueClientsOf(tx, id);
     return id;
   }
 
@@ -103,7 +101,7 @@ export class PeopleRepository extends PeopleReader {
       INSERT INTO people (id, kind, external_id) VALUES (${randomUUID()}::uuid, ${kind}::person_kind, ${externalId})
       ON CONFLICT (kind, external_id) DO NOTHING`;
     const [locked] = await tx.$queryRaw<LockedPerson[]>`
-      SELECT id, wanted, profile IS NOT NULL AS "hasProfile", email_fingerprint AS "emailFingerprint"
+      SELECT id, profile IS NOT NULL AS "hasProfile", email_fingerprint AS "emailFingerprint"
       FROM people WHERE kind = ${kind}::person_kind AND external_id = ${externalId} FOR UPDATE`;
     return locked ?? this.lockNew(tx, kind, externalId);
   }
@@ -125,9 +123,10 @@ export class PeopleRepository extends PeopleReader {
   /** Erases names, email and all copies of a person to delete, unless a legal hold keeps them. */
   async erase(tx: Tx, row: PersonRow): Promise<void> {
     if (row.heldAt !== null) return;
+    const subject = await this.data.subjectOf(row, tx);
     const unsettledProfile = this.lookupProfile(row);
     await tx.person.update({ where: { id: row.id }, data: { ...ERASED, errorText: null, unsettledProfile } });
-    await this.data.erase(tx, row, { names: row.profile !== null });
+    await this.data.erase(tx, subject, row.profile !== null);
   }
 
   /**
@@ -212,7 +211,8 @@ export class PeopleRepository extends PeopleReader {
       await this.dependents.requeueDeleting(tx, [...row.appliedProviders, ...(person.appliedProviders ?? [])]);
     }
     if (kind === 'provider' && becameAssignable(row.person, person)) await this.dependents.requeueClientsOf(tx, id);
-    if (isMoved && step.state === 'deleted') await this.data.erase(tx, row, { names: row.profile !== null });
+    if (isMoved && step.state === 'deleted')
+      await this.data.erase(tx, await this.data.subjectOf(row, tx), row.profile !== null);
     await this.announce(tx, row, person, step);
     return step;
   }

@@ -6,17 +6,18 @@ import {
   type OtherUser,
   type Person,
   type PersonState,
-  type RoleFit,
 } from '../rules/person.js';
 import type { Fault, Review } from '../rules/person-codes.js';
+import { roleFit } from './platform-users.repository.js';
 
 /** A row of `people`. */
 export type StoredPerson = Omit<PrismaPerson, 'state'> & { state: PersonState };
 
 /** Everything besides its own row that the next step of a person depends on. */
 export type Surroundings = Omit<DecisionContext, 'held'> & {
-  role: RoleFit;
-  others: OtherUser[];
+  /** The role that the platform reported for its user. */
+  role: string | null;
+  others: (Omit<OtherUser, 'role'> & { role: string | null })[];
   /** The emails claimed by this person. No other person may be looked up or created with them. */
   emailClaims: string[];
   /** Why its newest call got no readable answer. */
@@ -83,7 +84,11 @@ export function toPersonRow(
   return {
     ...stored,
     providers: context.providers.map(({ externalId }) => externalId),
-    person: { ...toPerson(stored), role, others },
+    person: {
+      ...toPerson(stored),
+      role: roleFit(stored.kind, role),
+      others: others.map((other) => ({ ...other, role: roleFit(stored.kind, other.role) })),
+    },
     context: { ...context, held: stored.heldAt !== null },
     emailClaims,
     answerFault,
