@@ -52,7 +52,7 @@ export class ClientExport implements OnModuleInit {
    * @throws {Problem} 404
    */
   async sectionsOf(externalId: string, caller: Principal): Promise<Section[]> {
-    const client = await this.data.subjectOf(this.prisma.pool, { kind: 'client', externalId });
+    const client = await this.data.subjectOf({ kind: 'client', externalId });
     const sections: Section[] = [];
     for (const { section: name, item, model, read } of this.data.kinds) {
       const items = await read(client);

@@ -3,14 +3,8 @@ import { SYSTEM } from '../audit/audit-record.js';
 import { PrismaService } from '../database/prisma.service.js';
 import { Prisma } from '../generated/prisma/client.js';
 import { FormerIdsRepository, type Identity, identityOf } from '../people/store/former-ids.repository.js';
-import { usersOf } from '../people/store/person-users.js';
 import { NOT_SENT, sendingOf } from '../platform/send/sent-data.js';
 import type { DisclosureResponse } from './client-records.dto.js';
-
-/** A client, with its current and former ids and platform users. */
-interface DisclosedClient extends Identity {
-  users: string[];
-}
 
 /** The end of a page: the time when the accounting was started, and the date and mark of the last group. */
 export type DisclosurePlace = [asOf: string, at: string, mark: string];
@@ -41,12 +35,10 @@ export class DisclosuresRepository {
   ) {}
 
   /** @throws {Problem} 409 `renamed` or `merged` */
-  async find(externalId: string): Promise<DisclosedClient | undefined> {
-    const { pool } = this.prisma;
+  async find(externalId: string): Promise<Identity | undefined> {
     await this.formerIds.refuse('client', [externalId]);
-    const client = await identityOf(pool, 'client', externalId);
-    if (client.id === null) return undefined;
-    return { ...client, users: await usersOf(pool, { kind: 'client', externalId }) };
+    const client = await identityOf(this.prisma.pool, { kind: 'client', externalId });
+    return client.id === null ? undefined : client;
   }
 
   /**
@@ -57,7 +49,7 @@ export class DisclosuresRepository {
    *
    * @param place the end of the previous page
    */
-  list({ users, externalIds }: DisclosedClient, limit: number, place?: DisclosurePlace) {
+  list({ platformUserIds: users, externalIds }: Identity, limit: number, place?: DisclosurePlace) {
     const [asOf, at, mark] = place ?? [null, null, null];
     // Ignores disclosures after the first page was read, because repeats would move groups between pages.
     const until = Prisma.sql`coalesce(${asOf}::timestamptz, date_trunc('milliseconds', now()) + interval '1 millisecond')`;

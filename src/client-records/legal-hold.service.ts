@@ -33,7 +33,7 @@ export class LegalHolds {
       const row = await this.people.mustLock(tx, id);
       if (row.wanted) return;
       // An import's deletion is erased when it is sent, so that a cancel can take it back until then.
-      if (row.importId === null || this.people.isErased(row)) await this.people.wantAbsence(tx, row, 'released');
+      if (row.importId === null || this.people.isErased(row)) await this.people.erase(tx, row);
       await this.decide(tx, id);
     });
   }

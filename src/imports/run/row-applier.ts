@@ -4,7 +4,7 @@ import type { PoolClient } from 'pg';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { ProfileSeal } from '../../people/rules/profile.js';
 import { applyLink } from '../../people/rules/resolve-rule.js';
-import { linkedFields, PeopleRepository } from '../../people/store/people.repository.js';
+import { PeopleRepository } from '../../people/store/people.repository.js';
 import { rejection } from '../parse/row/rejection.js';
 import { IS_LINKED_BY_EMAIL } from '../plan/guards.repository.js';
 import { forget } from '../plan/row-sql.js';
@@ -157,7 +157,7 @@ export class RowApplier {
   private async link(tx: Tx, id: string, platformUserId: string): Promise<void> {
     const person = await this.people.mustLock(tx, id);
     if (person.platformUserId !== null) return;
-    await this.people.update(tx, person, applyLink(person.person, platformUserId, 'linked'), linkedFields(person));
+    await this.people.update(tx, person, applyLink(person.person, platformUserId, 'linked'));
   }
 
   /** The platform has no operation for a changed name or email, so that such a row is finished. */

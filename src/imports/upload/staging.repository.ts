@@ -134,7 +134,7 @@ export class StagingRepository {
 
   /** The hash of a person's profile, as PostgreSQL reads it. */
   hash(person: ImportedPerson): string {
-    return `\\x${this.seal.hashHex(profileOf(person))}`;
+    return `\\x${this.seal.hash(profileOf(person)).toString('hex')}`;
   }
 
   sealCells(importId: string, rowNo: number, cells: RowCells): Buffer {

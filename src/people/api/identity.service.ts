@@ -128,10 +128,12 @@ export class IdentityService {
 
   /** Locks two clients in a fixed order, because two merges may name them the other way round. */
   private async lockBoth(tx: Tx, ...externalIds: [string, string]) {
-    const rows = new Map<string, PersonRow | undefined>();
-    for (const externalId of [...externalIds].sort())
-      rows.set(externalId, await this.people.lock(tx, { kind: 'client', externalId }));
-    return externalIds.map((externalId) => rows.get(externalId));
+    const locked = await tx.$queryRaw<{ id: string }[]>`
+      SELECT id FROM people WHERE kind = 'client' AND wanted_version > 0 AND external_id = ANY (${externalIds}::text[])
+      ORDER BY id FOR UPDATE`;
+    const ids = locked.map(({ id }) => id);
+    const rows = await this.people.lockAll(tx, ids);
+    return externalIds.map((id) => rows.find(({ externalId }) => externalId === id));
   }
 
   private async announce(tx: Tx, type: 'person.renamed' | 'person.merged', id: string, formerExternalId: string) {

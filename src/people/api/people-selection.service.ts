@@ -54,9 +54,7 @@ export class PeopleSelection {
   /** @returns the number of people resolved */
   private async resolveBatch(tx: Tx, ids: readonly string[], request: SelectionRequest): Promise<number> {
     const { action } = request;
-    // In the order of their ids, as others do that lock many.
-    await tx.$queryRaw`SELECT FROM people WHERE id = ANY (${[...ids]}::uuid[]) ORDER BY id FOR UPDATE`;
-    const people = accepting(await this.people.readAll(tx, ids, true), request);
+    const people = accepting(await this.people.lockAll(tx, ids), request);
     for (const row of people) {
       this.audit.about(row.kind, row.externalId);
       if (action === 'retry') continue;

@@ -17,8 +17,8 @@ import { applyLink, applyResolve, checkResolve, keepsFormerUser, type ResolveAct
 import { DeletedIds } from '../store/deleted-ids.repository.js';
 import { DependentsRepository } from '../store/dependents.repository.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
-import { linkedFields, type MoreFields, PeopleRepository, STATED_BY_EHR } from '../store/people.repository.js';
-import type { PersonRow, ShownPerson } from '../store/person-row.js';
+import { type MoreFields, PeopleRepository, STATED_BY_EHR } from '../store/people.repository.js';
+import type { PersonRow } from '../store/person-row.js';
 import { PlatformUsersRepository } from '../store/platform-users.repository.js';
 import type { ClientsQuery } from './people.dto.js';
 import { type PersonResponse, showPerson } from './person-view.js';
@@ -160,8 +160,7 @@ export class PeopleService {
     }
     const isMissing = row.person.review === 'platform-user-missing' && row.platformUserId !== platformUserId;
     if (isMissing) await this.users.saveLost(tx, row);
-    const person = restated(applyLink(row.person, platformUserId, 'resolved'), row.context.now);
-    return { row, person, fields: { ...fields, ...linkedFields(row) } };
+    return { row, person: restated(applyLink(row.person, platformUserId, 'resolved'), row.context.now), fields };
   }
 
   /** One page of people, ordered by external id. Deleted people only with state `deleted`. */
@@ -232,7 +231,7 @@ export class PeopleService {
   }
 
   /** Decrypts a person for the EHR. */
-  view(row: ShownPerson): PersonResponse {
+  view(row: PersonRow): PersonResponse {
     this.audit.about(row.kind, row.externalId);
     return showPerson(row, this.seal, {
       isConfigured: this.contract.apiKey !== undefined,

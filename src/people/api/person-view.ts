@@ -8,7 +8,7 @@ import type { Operation, Origin, PersonKind, PersonState } from '../rules/person
 import { LEGAL_HOLD, messageFor } from '../rules/person-codes.js';
 import { PROFILE_FIELDS, type Profile } from '../rules/person-field-rules.js';
 import type { ProfileSeal } from '../rules/profile.js';
-import type { ShownPerson } from '../store/person-row.js';
+import type { PersonRow } from '../store/person-row.js';
 
 export class SyncErrorResponse {
   /** @example email-taken */
@@ -128,7 +128,7 @@ interface Stops {
 }
 
 /** Decrypts a person for the API. */
-export function showPerson(row: ShownPerson, seal: ProfileSeal, stops: Stops): PersonResponse {
+export function showPerson(row: PersonRow, seal: ProfileSeal, stops: Stops): PersonResponse {
   const { externalId, kind, wanted, platformUserId, state, step, updatedAt, heldAt } = row;
   const origin = platformUserId === null ? null : (row.origin as Origin);
   // A legal hold keeps the data of a deleted client, but only an export shows it.
@@ -161,7 +161,7 @@ export function showPerson(row: ShownPerson, seal: ProfileSeal, stops: Stops): P
 }
 
 /** Why the person is in its state. */
-function codeOf({ errorCode, state, step }: ShownPerson, { isConfigured, isHeld }: Stops): string | null {
+function codeOf({ errorCode, state, step }: PersonRow, { isConfigured, isHeld }: Stops): string | null {
   const isOpen = state === 'pending' || state === 'deleting';
   if (errorCode === LEGAL_HOLD) return LEGAL_HOLD;
   if (isOpen && !isConfigured) return 'not-configured';

@@ -38,7 +38,7 @@ export class KnownResponse {
 }
 
 export class NextStepResponse {
-  /** A call, `claim`, or `none` */
+  /** A call, or `none` */
   what!: string;
   why!: string;
   notBefore!: Date | null;

@@ -60,8 +60,6 @@ function unlessPaused(step: NextStepResponse, pauses: Pauses, now: Date): NextSt
 function explain(step: Step, person: Person): NextStepResponse {
   if (person.call)
     return { what: 'none', why: 'A call is in flight, or its process has died.', notBefore: person.call.lookUpAt };
-  if (step.do === 'claim-email')
-    return { what: 'claim', why: 'No other person may use the email before it is looked up.', notBefore: null };
   if (step.do === 'rest') {
     const why = step.code ? messageFor(step.code) : 'The platform is up to date.';
     return { what: 'none', why, notBefore: null };

@@ -11,7 +11,7 @@ import {
 import type { PersonKey } from '../rules/profile.js';
 import { applyEvent } from '../rules/resolve-rule.js';
 import { FormerIdsRepository } from '../store/former-ids.repository.js';
-import { linkedFields, PeopleRepository } from '../store/people.repository.js';
+import { PeopleRepository } from '../store/people.repository.js';
 import type { PersonRow } from '../store/person-row.js';
 import { kindOfRole, PlatformUsersRepository, type UnknownPlatformUser } from '../store/platform-users.repository.js';
 
@@ -60,8 +60,7 @@ export class UserCreatedHandler implements EventHandler<InboxEvent<'USER_CREATED
     }
     const isOpen = row && (row.wanted || row.platformUserId !== null || row.person.unsettled !== null);
     if (!isOpen) return this.users.save(tx, user);
-    const fields = row.platformUserId === null ? linkedFields(row) : {};
-    await this.people.update(tx, row, applyEvent(row.person, platformUserId), fields);
+    await this.people.update(tx, row, applyEvent(row.person, platformUserId));
     const subjects = { [row.kind]: [row.externalId], 'platform-user': [platformUserId] };
     await this.audit.system('person.linked-by-event', subjects, 'ok', tx);
   }

@@ -97,6 +97,11 @@ export function abandon(person: Person, now: Date): Person {
   return { ...person, ...lost, call: null, failures, dueAt: backoff(failures, now) };
 }
 
+/** Closes a call that was not sent, because this process was slow or sending was held: no failure of the person. */
+export function takeBack(person: Person, callId: string, now: Date): Person {
+  return { ...settle({ ...person, call: null }, callId), dueAt: new Date(now.getTime() + UNSENT_MS) };
+}
+
 /**
  * Merges the answer to a call into the known state. Pure. Never changes the desired state, which may be newer.
  *
@@ -152,8 +157,7 @@ export function applyAnswer(person: Person, call: SentCall, answer: Answer, fact
       return { ...closed, dueAt: new Date((facts.limitedUntil ?? now).getTime() + spreadMs) };
     }
     case 'unsent':
-      // Because this process was slow or sending was held: no failure of the person.
-      return { ...closed, dueAt: new Date(now.getTime() + UNSENT_MS) };
+      return takeBack(person, call.id, now);
     case 'unreachable':
     case 'unreadable':
       return again;

@@ -104,7 +104,6 @@ export class MirrorPeople {
 
   decide(row: Row): Step {
     const step = this.rules.nextStep(row.person, this.contextOf(row));
-    law(step.do !== 'claim-email', 'a held email is claimed');
     const listed = row.person.appliedProviders ?? row.listed;
     const code = step.do === 'rest' ? step.code : null;
     const person = { ...row.person, dueAt: dueAtOf(row.person, step) };

@@ -1,7 +1,14 @@
 import { at, NOW } from './calls.spec-support.js';
 import { newcomer } from './newcomer.spec-support.js';
 import { dueAtOf, isReading, nextStep } from './next-step.js';
-import { type DecisionContext, type Operation, type Person, RESTORED_CALL, type Unsettled } from './person.js';
+import {
+  type DecisionContext,
+  needsClaim,
+  type Operation,
+  type Person,
+  RESTORED_CALL,
+  type Unsettled,
+} from './person.js';
 import { applyResolve } from './resolve-rule.js';
 
 const later = at(60_000);
@@ -22,8 +29,10 @@ const named = (...ids: (string | null)[]) => ({
 const rest = (state: string, code: string | null = null) => ({ do: 'rest', state, code });
 
 describe('a person to create', () => {
-  test('claims its email before any call with it', () => {
-    expect(nextStep(provider(), context({ claim: 'free' }))).toEqual({ do: 'claim-email' });
+  test('claims its email until it has a user, also while it rests', () => {
+    expect([provider(), provider({ fault: 'rejected' })].map(needsClaim)).toEqual([true, true]);
+    const others = [client(), provider({ wanted: false }), provider({ platformUserId: 'u1' })];
+    expect(others.map(needsClaim)).toEqual([false, false, false]);
   });
 
   test('needs review without a call if it cannot claim its email', () => {

@@ -25,11 +25,6 @@ export interface CallStep {
   providerUserIds?: string[];
 }
 
-/** Claim the email, then decide again. */
-interface ClaimEmailStep {
-  do: 'claim-email';
-}
-
 /** No call until something changes. */
 export interface RestStep {
   do: 'rest';
@@ -37,7 +32,7 @@ export interface RestStep {
   code: string | null;
 }
 
-export type Step = CallStep | ClaimEmailStep | RestStep;
+export type Step = CallStep | RestStep;
 
 /** True if an operation is also called under a hold, because it only reads. */
 export const isReading = (operation: Operation): boolean => factsOf(operation).reads;
@@ -58,7 +53,7 @@ export function nextStep(person: Person, context: DecisionContext): Step {
 }
 
 /** When a person is to be called, or looked at again: a call in flight may end without an answer. Null: not at all. */
-export function dueAtOf({ call }: Pick<Person, 'call'>, step: Exclude<Step, ClaimEmailStep>): Date | null {
+export function dueAtOf({ call }: Pick<Person, 'call'>, step: Step): Date | null {
   if (call) return call.lookUpAt;
   return step.do === 'call' ? step.dueAt : null;
 }
@@ -68,7 +63,6 @@ function presenceStep(person: Person, context: DecisionContext): Step {
   if (person.platformUserId !== null) return mirroredStep(person, context);
   if (person.unsettled) return settleStep(person, 'pending', 'create-unknown');
   if (person.email !== null && context.claim === 'taken') return review('email-taken');
-  if (person.email !== null && context.claim === 'free') return { do: 'claim-email' };
   if (awaitsProvider(person, context)) return rest('waiting', 'provider-not-mirrored');
   if (person.email !== null && !isCheckFresh(person, context.now)) {
     return call(person, 'checkUser', 'pending', { subject: 'wanted' });

@@ -1,3 +1,4 @@
+import { isEmail } from 'class-validator';
 import { PROFILE_FIELDS as LABELS, type ProfileField } from '../../words/field-words.js';
 import { type CodeOf, codesOf } from '../../words/words.js';
 import type { PersonKind } from './person.js';
@@ -33,17 +34,10 @@ export function isPersonName(value: unknown): value is string {
   return typeof value === 'string' && value.trim() !== '' && value.length <= NAME_MAX && !FORBIDDEN.test(value);
 }
 
-/**
- * An email address that a mail server could accept: a local part, one @ and a domain, without spaces. Accents
- * (RFC 6531), apostrophes and plus signs are allowed. The platform may be stricter.
- */
+/** An email address that a mail server could accept, also with accents (RFC 6531). The platform may be stricter. */
 export function isEmailAddress(value: unknown): value is string {
-  if (typeof value !== 'string' || value.length > EMAIL_MAX) return false;
-  return (
-    /^[^\s@"(),:;<>[\]\\]+@[^\s@"(),:;<>[\]\\.]+(\.[^\s@"(),:;<>[\]\\.]+)*$/u.test(value) &&
-    !FORBIDDEN.test(value) &&
-    !/^\.|\.\.|\.@/.test(value)
-  );
+  if (typeof value !== 'string' || FORBIDDEN.test(value)) return false;
+  return isEmail(value, { require_tld: false, allow_underscores: true, blacklisted_chars: '"' });
 }
 
 interface FieldRule {

@@ -76,7 +76,7 @@ export interface Person {
   platformUserId: string | null;
   /** Null without a user. */
   origin: Origin | null;
-  /** Of the user; read only of a person to delete. */
+  /** Of the user. */
   role: RoleFit;
   /** Its other users, such as those of clients merged into it. They are deleted with it, one after the other. */
   others: readonly OtherUser[];
@@ -113,13 +113,17 @@ export interface DecisionContext {
   now: Date;
   /** True while a legal hold defers the deletion of a client. */
   held: boolean;
-  /** The claim to this person's email on the platform: `held` by this person, `free`, or `taken` by another. */
+  /** The claim to this person's email: `held` by this person, `free` until it is claimed, or `taken` by another. */
   claim: 'held' | 'free' | 'taken';
   /** The desired providers of a client, primary first. */
   providers: ListedProvider[];
   /** True if a client's list on the platform still contains this provider and is about to change. */
   stillListed: boolean;
 }
+
+/** True if a person must claim its email, because a call may be made with it. */
+export const needsClaim = ({ wanted, email, platformUserId, unsettled }: Person): boolean =>
+  wanted && email !== null && platformUserId === null && !unsettled;
 
 /** True if a call creates a user. Only creates must never be repeated. */
 export const isCreate = ({ operation }: Pick<Call, 'operation'>): boolean =>

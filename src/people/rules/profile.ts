@@ -55,11 +55,6 @@ export class ProfileSeal {
     return this.fingerprints.of('profile', textOf(profile));
   }
 
-  /** The hash in hexadecimal. */
-  hashHex(profile: Profile): string {
-    return this.fingerprints.hex('profile', textOf(profile));
-  }
-
   /** The fingerprint of an email address; null without one. */
   emailFingerprint(email: string | undefined): Buffer | null {
     return email === undefined ? null : this.fingerprints.of('email', normaliseEmail(email));

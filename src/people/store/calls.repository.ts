@@ -19,6 +19,7 @@ import {
   applyLate,
   type Result,
   type SentCall,
+  takeBack,
 } from '../rules/apply-answer.js';
 import type { CallResult } from '../rules/call-result.js';
 import { type CallStep, isReading } from '../rules/next-step.js';
@@ -79,14 +80,13 @@ export class CallsRepository {
       const { now } = row.context;
       // The time of a call in flight is over, so that its process has died or could not store the answer.
       const person = row.person.call ? abandon(row.person, now) : row.person;
-      const decision = await this.people.decide(tx, row, person);
-      const { step } = decision;
+      const step = await this.people.decide(tx, row, person);
       const isDue = step.do === 'call' && step.dueAt <= now && !(await this.isStopped(tx, row, step));
       const pauses = isDue ? await this.pauses.read(tx) : undefined;
       const sent = isDue && pauses ? probeOf(pauses, step) : undefined;
       const probes = sent && pauses && (await this.judge.admit(tx, pauses, sent.operation, now, this.callMs));
       if (!sent || !probes) {
-        await this.people.save(tx, row, person, decision);
+        await this.people.save(tx, row, person, step);
         return undefined;
       }
       const call = this.callOf(callId, person, sent, now);
@@ -97,7 +97,7 @@ export class CallsRepository {
       // From now on, no cancel of an import takes the deletion back.
       if (call.operation === 'deleteUser' && !row.person.wanted && row.profile !== null)
         await this.people.erase(tx, row);
-      await this.people.save(tx, row, marked, decision, isNew ? { unsettledProfile } : {});
+      await this.people.save(tx, row, marked, step, isNew ? { unsettledProfile } : {});
       if (isAboutClient(row, call))
         await this.audit.system(sendingOf(call.operation), { client: [row.externalId] }, BEGUN, tx);
       return { row: { ...row, person: marked }, call, beganAt: now, probes };
@@ -141,7 +141,7 @@ export class CallsRepository {
       if (person.platformUserId === null) await this.users.saveLost(tx, row);
       if (!isCurrent && person === row.person) return false;
       const errorCode = isCurrent ? codeOf(verdict, result, call) : row.errorCode;
-      const { step } = await this.people.update(tx, { ...row, step: row.step ?? operation, errorCode }, person, {
+      const step = await this.people.update(tx, { ...row, step: row.step ?? operation, errorCode }, person, {
         ...((isCurrent || person.platformUserId !== row.person.platformUserId) && this.texts(row, person, result)),
         ...this.profileOf(taken, row, person),
       });
@@ -161,10 +161,7 @@ export class CallsRepository {
       const row = await this.people.lock(tx, { id });
       const { call } = row?.person ?? {};
       if (!row || call?.id !== callId) return;
-      const sent: SentCall = { ...call, email: null };
-      const facts = { now: row.context.now, limitedUntil: null, succeededAt: null, fraction: 0 };
-      const answer: Answer = { verdict: 'unsent', status: null, result: null };
-      await this.people.update(tx, row, applyAnswer(row.person, sent, answer, facts));
+      await this.people.update(tx, row, takeBack(row.person, callId, row.context.now));
     });
   }
 

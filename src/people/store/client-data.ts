@@ -1,27 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import type { Pool } from 'pg';
 import { Audit } from '../../audit/audit.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
-import { openIfReadable } from '../../vault/unreadable-value.js';
-import type { PersonKind } from '../rules/person.js';
-import { type PersonKey, ProfileSeal } from '../rules/profile.js';
-import { identityOf } from './former-ids.repository.js';
-import type { PersonRow } from './person-row.js';
-import { usersOf } from './person-users.js';
+import type { PersonKey } from '../rules/profile.js';
+import { type Identity, identityOf } from './former-ids.repository.js';
 
 /** The ids and fingerprints that lead to the data of a person. */
-export interface DataSubject {
-  kind: PersonKind;
-  externalId: string;
-  /** All current and former ids. */
-  externalIds: string[];
-  /** The internal id; null if the person is unknown. */
-  id: string | null;
-  /** All current and former platform users. */
-  platformUserIds: string[];
-  /** Fingerprints of emails. */
-  emails: Buffer[];
-}
+export type DataSubject = PersonKey & Identity;
 
 /** The number of erased rows, and the ids under which their sessions are shown. */
 export interface ErasedCopies {
@@ -63,37 +47,29 @@ export class ClientData {
   constructor(
     private readonly prisma: PrismaService,
     private readonly audit: Audit,
-    private readonly seal: ProfileSeal,
   ) {}
 
   register(...kinds: ClientDataKind[]): void {
     this.kinds.push(...kinds);
   }
 
-  async subjectOf(sql: Pick<Pool, 'query'>, { kind, externalId }: PersonKey): Promise<DataSubject> {
-    const { id, externalIds } = await identityOf(sql, kind, externalId);
-    const { rows } = await sql.query<{ email: Buffer }>(
-      `SELECT email_fingerprint AS email FROM people WHERE id = $1 AND email_fingerprint IS NOT NULL
-       UNION SELECT fingerprint FROM email_claims WHERE person_id = $1`,
-      [id],
-    );
-    const platformUserIds = await usersOf(sql, { kind, externalId });
-    return { kind, externalId, externalIds, id, platformUserIds, emails: rows.map(({ email }) => email) };
+  async subjectOf({ kind, externalId }: PersonKey, tx?: Tx): Promise<DataSubject> {
+    const sql = tx ? this.prisma.sql(tx) : this.prisma.pool;
+    return { kind, externalId, ...(await identityOf(sql, { kind, externalId })) };
   }
 
   /**
    * Erases the copies of a locked person, and audits what was erased.
    *
+   * @param person as it was read before its row was erased, because its emails lead to copies
    * @param names true if the caller erases the names and the email in the person's row, so that the audit log says it
    */
-  async erase(tx: Tx, row: PersonRow, { names }: { names: boolean }): Promise<void> {
-    const { kind, externalId } = row;
-    const stored = await this.subjectOf(this.prisma.sql(tx), row);
-    const subject = { ...stored, emails: [...stored.emails, ...this.emailsOf(row)] };
+  async erase(tx: Tx, person: DataSubject, names: boolean): Promise<void> {
+    const { kind, externalId } = person;
     const erased = names ? ['names and email'] : [];
     const session: string[] = [];
     for (const { erase, erased: name } of this.kinds) {
-      const copies = await erase?.(tx, subject);
+      const copies = await erase?.(tx, person);
       if (!copies || copies.rows === 0) continue;
       erased.push(`${copies.rows} ${name}`);
       session.push(...(copies.sessions ?? []));
@@ -106,14 +82,5 @@ export class ClientData {
   async eraseUnknown(tx: Tx, { kind, externalId }: PersonKey): Promise<void> {
     const subject = { kind, externalId, externalIds: [externalId], id: null, platformUserIds: [], emails: [] };
     for (const { ofUnknown, erase } of this.kinds) if (ofUnknown) await erase?.(tx, subject);
-  }
-
-  /** The emails that the row contained before its erasure. */
-  private emailsOf(row: PersonRow): Buffer[] {
-    const profiles = [row.profile, row.appliedProfile, row.unsettledProfile];
-    const emails = profiles.map((sealed) =>
-      openIfReadable(() => (sealed ? this.seal.open(row, sealed).email : undefined)),
-    );
-    return emails.flatMap((email) => this.seal.emailFingerprint(email) ?? []);
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { type Tx, toBytes } from '../../database/prisma.service.js';
-import { nextStep } from '../rules/next-step.js';
-import { neededClaims, type PersonRow, strayClaims, toHex } from './person-row.js';
+import type { Tx } from '../../database/prisma.service.js';
+import { needsClaim } from '../rules/person.js';
+import { type PersonRow, strayClaims } from './person-row.js';
 
 /** Maximum people of one round, because it is one transaction. */
 const BATCH = 500;
@@ -12,12 +12,8 @@ const EVENTS = 100;
 /** Sorts before every id. */
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
-/**
- * SQL condition: a provider of client `p` is not assignable yet (`assignableUser`). OFFSET 0 makes PostgreSQL look at the
- * providers of each client, instead of at all people once.
- */
-const LACKS_PROVIDER = `EXISTS (SELECT 1 FROM client_providers cp JOIN people q ON q.id = cp.provider_id
-  WHERE cp.client_id = p.id AND (q.platform_user_id IS NULL OR NOT q.wanted OR q.unsettled_call IS NOT NULL) OFFSET 0)`;
+/** The codes of people who wait for someone else. */
+const WAITING_CODES = ['provider-not-mirrored', 'email-taken', 'clients-still-listed'];
 
 interface Event {
   id: bigint;
@@ -28,12 +24,6 @@ interface Event {
 
 /** A claim that was given up. */
 type Released = { fingerprint: Uint8Array };
-
-/** A client of a round, with the event that led to it. */
-interface Led {
-  eventId: bigint;
-  clientId: string;
-}
 
 /**
  * Wakes people who wait for someone else: for a provider, an email, or the lists of clients. Whoever changes leaves an event
@@ -68,7 +58,7 @@ export class DependentsRepository {
       FROM dependent_requeues ORDER BY id LIMIT ${EVENTS} FOR UPDATE SKIP LOCKED`;
     if (events.length === 0) return [];
     const clients = events.filter(({ ofClients }) => ofClients);
-    const led = await tx.$queryRaw<Led[]>`
+    const led = await tx.$queryRaw<{ eventId: bigint; clientId: string }[]>`
       SELECT e.id AS "eventId", c.client_id AS "clientId"
       FROM unnest(${clients.map(({ id }) => id)}::bigint[], ${clients.map(({ personId }) => personId)}::uuid[],
         ${clients.map(({ afterClient }) => afterClient ?? NO_ID)}::uuid[]) AS e(id, provider_id, after)
@@ -83,86 +73,50 @@ export class DependentsRepository {
       await tx.dependentRequeue.update({ where: { id: last.eventId }, data: { afterClient: last.clientId } });
     }
     const own = ended.filter(({ ofClients }) => !ofClients).map(({ personId }) => personId);
-    const affected = await this.affected(tx, led);
-    return [...new Set([...own, ...affected])];
-  }
-
-  /** Those of some clients whose next step may have changed: they wait, or their list lacks a provider. */
-  private async affected(tx: Tx, led: readonly Led[]): Promise<string[]> {
-    if (led.length === 0) return [];
-    const rows = await tx.$queryRawUnsafe<{ id: string }[]>(
-      `SELECT p.id FROM people p WHERE p.id = ANY ($1::uuid[])
-         AND (p.state = 'pending' OR p.state = 'waiting' AND NOT ${LACKS_PROVIDER}
-           OR p.state = 'synced' AND NOT p.applied_providers @> ARRAY(SELECT q.platform_user_id FROM client_providers cp
-             JOIN people q ON q.id = cp.provider_id WHERE cp.client_id = p.id AND q.platform_user_id IS NOT NULL))`,
-      led.map(({ clientId }) => clientId),
-    );
-    return rows.map(({ id }) => id);
+    return [...new Set([...own, ...led.map(({ clientId }) => clientId)])];
   }
 
   /**
-   * Finds people whose cause of waiting has gone without an event, such as after a restore: clients whose providers are all
-   * mirrored, a slice each time, people whose email is free, and providers that no client's list contains.
+   * The next of those who wait for someone else, all of them in turn, because the cause may have gone without an event.
    *
-   * @returns their ids, to decide about them
+   * @returns their ids, at most 500, to decide about them
    */
   async overlooked(tx: Tx): Promise<string[]> {
-    const slice = await tx.$queryRawUnsafe<{ id: string; externalId: string; isReady: boolean }[]>(
-      `SELECT id, external_id AS "externalId", NOT ${LACKS_PROVIDER} AS "isReady" FROM people p
-       WHERE kind = 'client' AND state = 'waiting' AND external_id > $1 ORDER BY external_id LIMIT ${2 * BATCH}`,
-      this.sweptUpTo,
-    );
-    this.sweptUpTo = slice.length < 2 * BATCH ? '' : (slice.at(-1)?.externalId ?? '');
-    const others = await tx.$queryRawUnsafe<{ id: string }[]>(
-      `(SELECT id FROM people p WHERE kind IN ('provider', 'client') AND state = 'needs-review'
-          AND error_code = 'email-taken' AND NOT EXISTS (SELECT FROM email_claims c WHERE c.fingerprint = p.email_fingerprint)
-          LIMIT ${BATCH})
-       UNION ALL
-       (SELECT id FROM people p WHERE kind = 'provider' AND state = 'deleting' AND error_code = 'clients-still-listed'
-          AND NOT EXISTS (SELECT 1 FROM people c WHERE c.applied_providers @> ARRAY[p.platform_user_id]
-            AND c.platform_user_id IS NOT NULL AND c.state IN ('pending', 'waiting')) LIMIT ${BATCH})`,
-    );
-    return [...slice.filter(({ isReady }) => isReady), ...others].map(({ id }) => id).slice(0, 2 * BATCH);
+    // Each kind and state by itself, in the order of their index.
+    const slice = await tx.$queryRaw<{ id: string; externalId: string }[]>`
+      SELECT p.id, p.external_id AS "externalId"
+      FROM unnest(ARRAY['provider', 'client']::person_kind[]) AS k(kind), unnest(ARRAY['waiting', 'needs-review', 'deleting']) AS s(state)
+      CROSS JOIN LATERAL (SELECT id, external_id FROM people
+        WHERE kind = k.kind AND state = s.state AND error_code = ANY (${WAITING_CODES}::text[]) AND external_id > ${this.sweptUpTo}
+        ORDER BY external_id LIMIT ${BATCH}) AS p
+      ORDER BY p.external_id FETCH FIRST (${BATCH}) ROWS WITH TIES`;
+    this.sweptUpTo = slice.length < BATCH ? '' : (slice.at(-1)?.externalId ?? '');
+    return slice.map(({ id }) => id);
   }
 
   /**
-   * Releases the claims that people no longer need, then claims the emails that they want, because two of them may have
-   * swapped theirs. Updates their contexts.
+   * Releases the claims that people no longer need, and wakes those who wait for them. Then claims the emails that the
+   * people want: of several with one email, the first gets it. Updates their contexts.
    */
-  async claimFor(tx: Tx, rows: readonly PersonRow[], order: readonly string[]): Promise<void> {
-    const claiming = rows.filter(
-      ({ person, context }) =>
-        context.claim !== 'held' && nextStep(person, { ...context, claim: 'free' }).do === 'claim-email',
-    );
-    const unmapped = rows.filter(({ person }) => person.wanted && person.platformUserId === null);
-    const strays = unmapped.map((row) => ({ id: row.id, emails: strayClaims(row, neededClaims(row.person)) }));
-    await this.releaseClaims(tx, strays);
+  async claimFor(tx: Tx, rows: readonly PersonRow[]): Promise<void> {
+    const strays = rows.flatMap((row) => strayClaims(row).map((email) => ({ id: row.id, email })));
+    if (strays.length > 0) {
+      const free = await tx.$queryRaw<Released[]>`
+        DELETE FROM email_claims c USING unnest(${strays.map(({ id }) => id)}::uuid[], ${strays.map(({ email }) => email)}::text[])
+          AS n(id, email) WHERE c.fingerprint = decode(n.email, 'hex') AND c.person_id = n.id RETURNING fingerprint`;
+      await this.requeueTaken(tx, free);
+    }
+    const claiming = rows.filter(({ person, context }) => needsClaim(person) && context.claim !== 'held');
     if (claiming.length === 0) return;
-    const place = new Map(order.map((id, at) => [id, at]));
-    const placeOf = ({ id }: PersonRow): number => place.get(id) ?? 0;
-    // Of several people with one email, the first one gets it. In a fixed order, because two transactions may claim the same.
-    const last = claiming.toSorted((one, other) => placeOf(other) - placeOf(one));
-    const first = new Map(last.map(({ id, person }) => [person.email as string, id]));
-    const emails = [...first.keys()].sort();
-    const ids = emails.map((email) => first.get(email));
-    await tx.$executeRaw`
+    // In the order of the emails, because two transactions may claim the same.
+    const claimed = await tx.$queryRaw<{ id: string }[]>`
       INSERT INTO email_claims (fingerprint, person_id)
-      SELECT decode(n.email, 'hex'), n.id FROM unnest(${emails}::text[], ${ids}::uuid[]) AS n(email, id)
-      ON CONFLICT (fingerprint) DO NOTHING`;
-    const fingerprints = emails.map((email) => toBytes(Buffer.from(email, 'hex')));
-    const claims = await tx.emailClaim.findMany({ where: { fingerprint: { in: fingerprints } } });
-    const holders = new Map(claims.map(({ fingerprint, personId }) => [toHex(fingerprint), personId]));
-    for (const { id, person, context } of claiming) context.claim = holders.get(person.email) === id ? 'held' : 'taken';
-  }
-
-  /** Releases claims, and wakes the people that wait for them. @param emails fingerprints in hex */
-  async releaseClaims(tx: Tx, released: readonly { id: string; emails: readonly string[] }[]): Promise<void> {
-    const claims = released.flatMap(({ id, emails }) => emails.map((email) => ({ id, email })));
-    if (claims.length === 0) return;
-    const free = await tx.$queryRaw<Released[]>`
-      DELETE FROM email_claims c USING unnest(${claims.map(({ id }) => id)}::uuid[], ${claims.map(({ email }) => email)}::text[])
-        AS n(id, email) WHERE c.fingerprint = decode(n.email, 'hex') AND c.person_id = n.id RETURNING fingerprint`;
-    await this.requeueTaken(tx, free);
+      SELECT DISTINCT ON (n.email) decode(n.email, 'hex'), n.id
+      FROM unnest(${claiming.map(({ person }) => person.email)}::text[], ${claiming.map(({ id }) => id)}::uuid[])
+        WITH ORDINALITY AS n(email, id, place)
+      ORDER BY n.email, n.place ON CONFLICT (fingerprint) DO NOTHING RETURNING person_id AS id`;
+    const holders = new Set(claimed.map(({ id }) => id));
+    for (const { id, context } of claiming) context.claim = holders.has(id) ? 'held' : 'taken';
   }
 
   /**

@@ -8,29 +8,37 @@ import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../rules/person.js';
 import type { PersonKey } from '../rules/profile.js';
 import type { PersonRow } from './person-row.js';
-import { usersOf } from './person-users.js';
 
-/** A person by any of its ids. */
+/** A person by any of its ids, with what leads to its data. */
 export interface Identity {
   /** The internal id; null if no person has or had the external id. */
   id: string | null;
-  /** Every id that the person has or had. */
+  /** All current and former ids. */
   externalIds: string[];
+  /** All current and former platform users. Someone who was deleted and returned, or was merged, has several. */
+  platformUserIds: string[];
+  /** Fingerprints of emails. */
+  emails: Buffer[];
 }
 
 const IDENTITY = `
   WITH person AS MATERIALIZED (
-    SELECT id, external_id FROM people WHERE id = coalesce(
+    SELECT id, external_id, platform_user_id, email_fingerprint, unsettled_email FROM people WHERE id = coalesce(
       (SELECT person_id FROM former_ids WHERE kind = $1::person_kind AND external_id = $2),
       (SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2 AND wanted_version > 0)))
-  SELECT (SELECT id FROM person), ARRAY(
-    SELECT $2 UNION SELECT external_id FROM person
-    UNION SELECT external_id FROM former_ids WHERE person_id IN (SELECT id FROM person)) AS "externalIds"`;
+  SELECT (SELECT id FROM person),
+    ARRAY(SELECT $2 UNION SELECT external_id FROM person
+      UNION SELECT external_id FROM former_ids WHERE person_id IN (SELECT id FROM person)) AS "externalIds",
+    ARRAY(SELECT platform_user_id FROM person WHERE platform_user_id IS NOT NULL
+      UNION SELECT platform_user_id FROM platform_users WHERE person_id IN (SELECT id FROM person)) AS "platformUserIds",
+    ARRAY(SELECT email_fingerprint FROM person WHERE email_fingerprint IS NOT NULL
+      UNION SELECT unsettled_email FROM person WHERE unsettled_email IS NOT NULL
+      UNION SELECT fingerprint FROM email_claims WHERE person_id IN (SELECT id FROM person)) AS emails`;
 
 /** Finds the person that a current or former id means. An unknown id has only itself as an id. */
-export async function identityOf(sql: Pick<Pool, 'query'>, kind: string, externalId: string): Promise<Identity> {
+export async function identityOf(sql: Pick<Pool, 'query'>, { kind, externalId }: PersonKey): Promise<Identity> {
   const { rows } = await sql.query<Identity>(IDENTITY, [kind, externalId]);
-  return rows[0] ?? { id: null, externalIds: [externalId] };
+  return rows[0] as Identity;
 }
 
 /** The person that a former id means now. */
@@ -73,15 +81,16 @@ export class FormerIdsRepository implements OnModuleInit {
 
   onModuleInit(): void {
     for (const kind of ['provider', 'client'] as const) {
-      const find = async (sql: Pick<Pool, 'query'>, id: string) => (await identityOf(sql, kind, id)).externalIds;
+      const find = async (sql: Pick<Pool, 'query'>, externalId: string) =>
+        (await identityOf(sql, { kind, externalId })).externalIds;
       this.entries.registerIds(kind, find);
       this.subjectIds.register(`${kind}s`, (id) => find(this.pool, id));
     }
   }
 
-  /** All platform users that a person has or had (`usersOf`). */
-  users(key: PersonKey, tx?: Tx): Promise<string[]> {
-    return usersOf(tx ? this.prisma.sql(tx) : this.pool, key);
+  /** All platform users that a person has or had. */
+  async users(key: PersonKey, tx?: Tx): Promise<string[]> {
+    return (await identityOf(tx ? this.prisma.sql(tx) : this.pool, key)).platformUserIds;
   }
 
   /** The successors of those ids that are former ones. */
@@ -125,12 +134,6 @@ export class FormerIdsRepository implements OnModuleInit {
     if (!successor) return;
     this.audit.about(kind, id, successor.current);
     throw movedProblem(kind, successor, 301);
-  }
-
-  /** True if an id is or was used. */
-  async isUsed(tx: Tx, kind: PersonKind, externalId: string): Promise<boolean> {
-    const where = { kind, externalId };
-    return (await tx.formerId.findFirst({ where })) !== null || (await tx.person.findFirst({ where })) !== null;
   }
 
   /** Gives a locked person another id. */

@@ -10,8 +10,8 @@ import type { Profile } from '../rules/person-field-rules.js';
 import { type PersonKey, ProfileSeal } from '../rules/profile.js';
 import { ClientData } from './client-data.js';
 import { DependentsRepository } from './dependents.repository.js';
-import { conditionOf, PeopleReader, type PersonFilter } from './people-reader.repository.js';
-import { neededClaims, type PersonRow, type StoredPerson, strayClaims, toFields, toHex } from './person-row.js';
+import { PeopleReader } from './people-reader.repository.js';
+import { type PersonRow, type StoredPerson, toFields, toHex } from './person-row.js';
 import { PlatformUsersRepository } from './platform-users.repository.js';
 
 /** The fields that may contain names or an email, as a deletion leaves them. */
@@ -23,25 +23,19 @@ const ERASED = {
   inviteUrl: null,
 } as const;
 
-/** The columns of `RESET_ON_WRITE`, except the due time, because a call in flight keeps it. */
-const RESET = { fault: null, refusedOperation: null, refusedCode: null, refusedAt: null, failures: 0 } as const;
+/** The columns of `RESET_ON_WRITE`. */
+const RESET = {
+  ...{ fault: null, refusedOperation: null, refusedCode: null, refusedAt: null, failures: 0, dueAt: null },
+} as const;
 
 /** A person whom the EHR states outside of imports comes before those of all imports, and no cancel withdraws it. */
 export const STATED_BY_EHR = { urgent: true, importId: null, newByImport: null } as const;
 
-/** Other fields of a decision. */
+/** Other fields of a person. */
 export type MoreFields = Partial<StoredPerson>;
 
-/** Fields stored with a link. The profile on the platform is known only if a lost create created the user. */
-export function linkedFields({ person: { unsettled }, unsettledProfile }: PersonRow): MoreFields {
-  return { appliedProfile: unsettled && isCreate(unsettled) ? unsettledProfile : null };
-}
-
-/** The next step after the email was claimed or found taken, and the code shown with it. */
-export interface Decision {
-  step: Exclude<Step, { do: 'claim-email' }>;
-  code: string | null;
-}
+/** A person to state. */
+type LockedPerson = Pick<StoredPerson, 'id' | 'emailFingerprint'> & { hasProfile: boolean };
 
 /** Reads and writes people: the desired state, the known state, and the next step. */
 @Injectable()
@@ -62,14 +56,23 @@ export class PeopleRepository extends PeopleReader {
    * is a key, changes, and that causes deadlocks. The providers of a client are locked against changes, so that a mapping
    * of one comes before or after the decision.
    */
-  async lock(tx: Tx, where: PersonFilter): Promise<PersonRow | undefined> {
-    const id = where.id ?? (await tx.person.findFirst({ where: conditionOf(where), select: { id: true } }))?.id;
-    if (id === undefined) return undefined;
-    await tx.$queryRaw`SELECT FROM people WHERE id = ${id}::uuid FOR UPDATE`;
-    const [row] = await this.readAll(tx, [id], true);
-    // The id or the user may have been given up before the lock.
-    const { externalId, platformUserId } = { ...row, ...where };
-    return row?.externalId === externalId && row?.platformUserId === platformUserId ? row : undefined;
+  async lock(tx: Tx, named: { id: string } | PersonKey): Promise<PersonRow | undefined> {
+    const [found] =
+      'id' in named
+        ? [named]
+        : await tx.$queryRaw<{ id: string }[]>`
+            SELECT id FROM people WHERE kind = ${named.kind}::person_kind AND external_id = ${named.externalId}
+              AND wanted_version > 0 FOR UPDATE`;
+    return found && (await this.lockAll(tx, [found.id]))[0];
+  }
+
+  /** Locks people like `lock`, in the order of their ids, and then the providers of clients. Reads them in the order of `ids`. */
+  async lockAll(tx: Tx, ids: readonly string[]): Promise<PersonRow[]> {
+    await tx.$queryRaw`SELECT FROM people WHERE id = ANY (${[...ids]}::uuid[]) ORDER BY id FOR UPDATE`;
+    await tx.$queryRaw`
+      SELECT FROM client_providers cp JOIN people q ON q.id = cp.provider_id
+      WHERE cp.client_id = ANY (${[...ids]}::uuid[]) ORDER BY q.id FOR SHARE OF q`;
+    return this.readAll(tx, ids);
   }
 
   /** Locks a person that must exist. */
@@ -81,69 +84,49 @@ export class PeopleRepository extends PeopleReader {
 
   /** Creates or changes a person in the desired state, before all imports. A new email ends a review. @returns its id */
   async wantPerson(tx: Tx, { kind, externalId }: PersonKey, profile: Profile): Promise<string> {
-    const { id } = await this.lockNew(tx, kind, externalId);
-    const known = await tx.person.findUniqueOrThrow({ where: { id } });
+    const { id, ...known } = await this.lockNew(tx, kind, externalId);
     const fingerprint = this.seal.emailFingerprint(profile.email);
-    const hasSameEmail = known.profile !== null && toHex(known.emailFingerprint) === toHex(fingerprint);
-    await tx.person.update({
-      where: { id },
-      data: {
-        ...{ ...RESET, ...STATED_BY_EHR, wanted: true, wantedVersion: { increment: 1 } },
-        ...{ profile: toBytes(this.seal.seal({ id }, profile)), profileHash: toBytes(this.seal.hash(profile)) },
-        ...(known.callId === null && { dueAt: null }),
-        ...(!hasSameEmail && {
-          ...{ emailFingerprint: fingerprint && toBytes(fingerprint), review: null, checkedAbsentAt: null },
-        }),
-      },
+    const hasSameEmail = known.hasProfile && toHex(known.emailFingerprint) === toHex(fingerprint);
+    await this.state(tx, id, {
+      ...{ wanted: true, profile: toBytes(this.seal.seal({ id }, profile)) },
+      ...{ profileHash: toBytes(this.seal.hash(profile)), emailFingerprint: fingerprint && toBytes(fingerprint) },
+      ...(!hasSameEmail && { review: null, checkedAbsentAt: null }),
     });
-    await this.stated(tx, id);
-    // A new user makes them go on, too (`decide`).
-    if (kind === 'provider' && !known.wanted) await this.dependents.requeueClientsOf(tx, id);
     return id;
   }
 
   /** Creates a person unless it exists, or another request does, and locks it; again if it was renamed or merged meanwhile. */
-  private async lockNew(tx: Tx, kind: PersonKey['kind'], externalId: string): Promise<{ id: string }> {
+  private async lockNew(tx: Tx, kind: PersonKey['kind'], externalId: string): Promise<LockedPerson> {
     await tx.$executeRaw`
       INSERT INTO people (id, kind, external_id) VALUES (${randomUUID()}::uuid, ${kind}::person_kind, ${externalId})
       ON CONFLICT (kind, external_id) DO NOTHING`;
-    const [locked] = await tx.$queryRaw<{ id: string }[]>`
-      SELECT id FROM people WHERE kind = ${kind}::person_kind AND external_id = ${externalId} FOR UPDATE`;
+    const [locked] = await tx.$queryRaw<LockedPerson[]>`
+      SELECT id, profile IS NOT NULL AS "hasProfile", email_fingerprint AS "emailFingerprint"
+      FROM people WHERE kind = ${kind}::person_kind AND external_id = ${externalId} FOR UPDATE`;
     return locked ?? this.lockNew(tx, kind, externalId);
   }
 
-  /** The EHR has stated the desired state now. */
-  private async stated(tx: Tx, id: string): Promise<void> {
+  /** Stores what the EHR states now, and forgets the outcomes of earlier calls. `update` then decides the next step. */
+  private async state(tx: Tx, id: string, wanted: MoreFields): Promise<void> {
+    const data = { ...RESET, ...STATED_BY_EHR, ...wanted, wantedVersion: { increment: 1 } };
+    await tx.person.update({ where: { id }, data: data as never });
     await tx.$executeRaw`
       UPDATE people SET wanted_at = clock_timestamp(), stated_at = clock_timestamp() WHERE id = ${id}::uuid`;
   }
 
-  /**
-   * Deletes a person in the desired state, and erases it.
-   *
-   * @param by who states it: the EHR now, before all imports, or before a legal hold that was released
-   */
-  async wantAbsence(tx: Tx, row: PersonRow, by: 'ehr' | 'released' = 'ehr'): Promise<void> {
-    const { id, callId, statedAt } = row;
-    await tx.person.update({
-      where: { id },
-      data: {
-        ...{ ...RESET, ...STATED_BY_EHR, wanted: false, wantedVersion: { increment: 1 } },
-        ...{ review: null, checkedAbsentAt: null },
-        ...(callId === null && { dueAt: null }),
-      },
-    });
-    await this.stated(tx, id);
-    if (by === 'released') await tx.person.update({ where: { id }, data: { statedAt } });
+  /** Deletes a person in the desired state, before all imports, and erases it. */
+  async wantAbsence(tx: Tx, row: PersonRow): Promise<void> {
+    await this.state(tx, row.id, { wanted: false, review: null, checkedAbsentAt: null });
     await this.erase(tx, row);
   }
 
   /** Erases names, email and all copies of a person to delete, unless a legal hold keeps them. */
   async erase(tx: Tx, row: PersonRow): Promise<void> {
     if (row.heldAt !== null) return;
+    const subject = await this.data.subjectOf(row, tx);
     const unsettledProfile = this.lookupProfile(row);
     await tx.person.update({ where: { id: row.id }, data: { ...ERASED, errorText: null, unsettledProfile } });
-    await this.data.erase(tx, row, { names: row.profile !== null });
+    await this.data.erase(tx, subject, row.profile !== null);
   }
 
   /**
@@ -163,41 +146,40 @@ export class PeopleRepository extends PeopleReader {
    *
    * @param known the new known state
    */
-  async update(tx: Tx, row: PersonRow, known: Person, more: MoreFields = {}): Promise<Decision> {
+  async update(tx: Tx, row: PersonRow, known: Person, more: MoreFields = {}): Promise<Step> {
     const person = withNextUser(known);
-    const decision = await this.decide(tx, row, person);
+    const step = await this.decide(tx, row, person);
     // What the platform got for the user before says nothing about the next one.
-    const fields = person === known ? more : { inviteUrl: null, ...more, appliedProfile: null };
-    await this.save(tx, row, person, decision, fields);
-    return decision;
+    const fields =
+      person === known ? { ...givenFor(row, person), ...more } : { inviteUrl: null, ...more, appliedProfile: null };
+    await this.save(tx, row, person, step, fields);
+    return step;
   }
 
   /**
    * Decides the next step of people again, after their desired state or what they depend on has changed. Locks them in the
-   * order of their ids. Emails are claimed in the order of `ids`.
+   * order of their ids. Of several people with one email, the first of `ids` gets it.
    */
   async decideAll(tx: Tx, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
-    await tx.$queryRaw`SELECT FROM people WHERE id = ANY (${[...ids]}::uuid[]) ORDER BY id FOR UPDATE`;
-    const rows = await this.readAll(tx, ids, true);
-    await this.dependents.claimFor(tx, rows, ids);
-    const decided: { row: PersonRow; decision: Decision }[] = [];
+    const rows = await this.lockAll(tx, ids);
+    // All of them before the first step, because two may have swapped their emails.
+    await this.dependents.claimFor(tx, rows);
+    const decided: ({ id: string } & StepFields)[] = [];
     for (const row of rows) {
-      const step = nextStep(row.person, row.context);
-      // A deletion may erase data.
-      const isAlone = !row.person.wanted || row.person.others.length > 0 || step.do === 'claim-email';
-      if (isAlone) await this.update(tx, row, row.person);
-      else decided.push({ row, decision: decisionOf(row, row.person, step) });
+      const { id, person } = row;
+      // A deletion may erase data, and another user may be next.
+      if (!person.wanted || person.others.length > 0) await this.update(tx, row, person);
+      else decided.push({ id, ...stepFields(row, person, await this.decide(tx, row, person)) });
     }
-    for (const { row, decision } of decided) await this.announce(tx, row, row.person, decision.step);
-    const fields = decided.map(({ row, decision }) => this.stepFields(row, row.person, decision));
-    const column = <K extends keyof (typeof fields)[0]>(name: K) => fields.map((field) => field[name]);
+    // One statement, because 500 of Prisma take a second.
     await tx.$executeRaw`
-      UPDATE people p SET state = n.state, step = n.step, error_code = n.code, due_at = n.due_at, urgent = n.urgent,
+      UPDATE people p SET state = n.state, step = n.step, error_code = n."errorCode", due_at = n."dueAt", urgent = n.urgent,
         updated_at = CASE WHEN p.state = n.state THEN p.updated_at ELSE clock_timestamp() END
-      FROM unnest(${decided.map(({ row }) => row.id)}::uuid[], ${column('state')}::text[], ${column('step')}::text[],
-        ${column('errorCode')}::text[], ${column('dueAt')}::timestamptz[], ${column('urgent')}::boolean[])
-        AS n(id, state, step, code, due_at, urgent) WHERE p.id = n.id`;
+      FROM jsonb_to_recordset(${JSON.stringify(decided)}::jsonb)
+        AS n(id uuid, state text, step text, "errorCode" text, "dueAt" timestamptz, urgent boolean)
+      WHERE p.id = n.id
+        AND (p.state, p.step, p.error_code, p.due_at, p.urgent) IS DISTINCT FROM (n.state, n.step, n."errorCode", n."dueAt", n.urgent)`;
   }
 
   /**
@@ -206,8 +188,8 @@ export class PeopleRepository extends PeopleReader {
    */
   async retryAll(tx: Tx, ids: readonly string[]): Promise<void> {
     await tx.$executeRaw`
-      UPDATE people SET fault = NULL, refused_operation = NULL, refused_code = NULL, refused_at = NULL, failures = 0,
-        due_at = CASE WHEN call_id IS NOT NULL THEN due_at END, checked_absent_at = NULL, wanted_at = clock_timestamp(), review = NULL
+      UPDATE people SET fault = NULL, refused_operation = NULL, refused_code = NULL, refused_at = NULL, failures = 0, due_at = NULL,
+        checked_absent_at = NULL, wanted_at = clock_timestamp(), review = NULL
       WHERE id = ANY (${[...ids]}::uuid[])`;
     await this.decideAll(tx, ids);
   }
@@ -218,58 +200,40 @@ export class PeopleRepository extends PeopleReader {
    *
    * @param person the new known state; `row` has the loaded one
    */
-  async decide(tx: Tx, row: PersonRow, person: Person): Promise<Decision> {
+  async decide(tx: Tx, row: PersonRow, person: Person): Promise<Step> {
     const { id, kind } = row;
-    if (nextStep(person, row.context).do === 'claim-email') {
-      await this.dependents.claimFor(tx, [{ ...row, person }], [id]);
-    }
+    await this.dependents.claimFor(tx, [{ ...row, person }]);
     const step = nextStep(person, row.context);
-    if (step.do === 'claim-email') throw new Error('An email claim was neither held nor taken.');
     const isMoved = row.state !== step.state;
-    const isOver = step.state === 'deleted';
-    if (person.platformUserId === null || isOver) {
-      await this.dependents.releaseClaims(tx, [{ id, emails: strayClaims(row, isOver ? [] : neededClaims(person)) }]);
-    }
     const { platformUserId, appliedProviders } = row.person;
     const isApplied = person.appliedProviders !== null && person.appliedProviders !== appliedProviders;
     if (kind === 'client' && (isMoved || isApplied || person.platformUserId !== platformUserId)) {
       await this.dependents.requeueDeleting(tx, [...row.appliedProviders, ...(person.appliedProviders ?? [])]);
     }
     if (kind === 'provider' && becameAssignable(row.person, person)) await this.dependents.requeueClientsOf(tx, id);
-    if (isMoved && isOver) await this.data.erase(tx, row, { names: row.profile !== null });
+    if (isMoved && step.state === 'deleted')
+      await this.data.erase(tx, await this.data.subjectOf(row, tx), row.profile !== null);
     await this.announce(tx, row, person, step);
-    return decisionOf(row, person, step);
+    return step;
   }
 
   /** Stores the known state of a person with its next step. Never writes the desired state, except that a completed deletion empties it. */
-  async save(tx: Tx, row: PersonRow, person: Person, decision: Decision, more: MoreFields = {}): Promise<void> {
+  async save(tx: Tx, row: PersonRow, person: Person, step: Step, more: MoreFields = {}): Promise<void> {
     const { urgent = row.urgent, ...others } = more;
-    const { state } = decision.step;
-    const isEmptied = state === 'deleted' || (!person.wanted && row.profile === null);
-    const isUnexplained = decision.code === null || ['synced', 'waiting', 'deleted'].includes(state);
+    const { state, errorCode, ...next } = stepFields(row, person, step, urgent);
+    const isUnexplained = errorCode === null || ['synced', 'waiting', 'deleted'].includes(state);
     const data = {
       ...toFields(person, row.appliedProviders),
       ...(person.unsettled === null && { unsettledProfile: null }),
       ...(person.platformUserId !== null && { newByImport: null }),
       ...others,
-      ...this.stepFields(row, person, decision, urgent),
+      ...{ state, errorCode, ...next },
       ...(isUnexplained && { errorText: null }),
       ...(row.state !== state && { updatedAt: row.context.now }),
-      ...(isEmptied && ERASED),
+      ...((state === 'deleted' || (!person.wanted && row.profile === null)) && ERASED),
     };
     await tx.person.update({ where: { id: row.id }, data: data as never });
     await this.users.saveOthers(tx, row.id, row.person.others, person.others);
-  }
-
-  private stepFields(row: PersonRow, person: Person, decision: Decision, urgent = row.urgent) {
-    const { step, code } = decision;
-    return {
-      state: step.state,
-      step: step.do === 'call' ? step.operation : (person.call?.operation ?? null),
-      errorCode: code,
-      dueAt: dueAtOf(person, step),
-      urgent: urgent && isOpen(decision),
-    };
   }
 
   /** True if names and email are erased already, so that a later answer must not restore them. */
@@ -277,7 +241,7 @@ export class PeopleRepository extends PeopleReader {
     return !person.wanted && profile === null;
   }
 
-  private async announce(tx: Tx, row: PersonRow, person: Person, step: Decision['step']): Promise<void> {
+  private async announce(tx: Tx, row: PersonRow, person: Person, step: Step): Promise<void> {
     const event = eventOf({ state: row.state, fault: row.person.fault }, person, step);
     if (!event) return;
     const { kind, externalId } = row;
@@ -289,12 +253,28 @@ export class PeopleRepository extends PeopleReader {
   }
 }
 
-/** The code that is shown with a step: why it rests or failed, otherwise what the last call met. */
-function decisionOf(row: PersonRow, person: Person, step: Step): Decision {
-  if (step.do === 'claim-email') throw new Error('An email must be claimed first.');
-  if (step.do === 'rest') return { step, code: step.code };
-  // A call ends the code of a rest, but keeps the code of the last call.
-  return { step, code: person.fault ?? (row.step === null ? null : row.errorCode) };
+/** The fields that follow from the next step. */
+type StepFields = ReturnType<typeof stepFields>;
+
+function stepFields(row: PersonRow, person: Person, step: Step, urgent = row.urgent) {
+  return {
+    state: step.state,
+    step: step.do === 'call' ? step.operation : (person.call?.operation ?? null),
+    errorCode: codeOf(row, person, step),
+    dueAt: dueAtOf(person, step),
+    urgent: urgent && ['pending', 'waiting', 'deleting'].includes(step.state),
+  };
 }
 
-const isOpen = ({ step }: Decision): boolean => ['pending', 'waiting', 'deleting'].includes(step.state);
+/** The code that is shown with a step: why it rests or failed, otherwise what the last call met. */
+function codeOf(row: PersonRow, person: Person, step: Step): string | null {
+  if (step.do === 'rest') return step.code;
+  // A call ends the code of a rest, but keeps the code of the last call.
+  return person.fault ?? (row.step === null ? null : row.errorCode);
+}
+
+/** The profile that the platform was given for a new user: known only if a lost create created it. */
+function givenFor({ person: before, unsettledProfile }: PersonRow, after: Person): MoreFields {
+  if (after.platformUserId === null || after.platformUserId === before.platformUserId) return {};
+  return { appliedProfile: before.unsettled && isCreate(before.unsettled) ? unsettledProfile : null };
+}

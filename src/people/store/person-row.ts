@@ -1,48 +1,35 @@
 import type { Person as PrismaPerson } from '../../generated/prisma/client.js';
 import {
   type DecisionContext,
-  type ListedProvider,
   type Operation,
   type Origin,
   type OtherUser,
   type Person,
   type PersonState,
-  type RoleFit,
 } from '../rules/person.js';
 import type { Fault, Review } from '../rules/person-codes.js';
+import { roleFit } from './platform-users.repository.js';
 
 /** A row of `people`. */
 export type StoredPerson = Omit<PrismaPerson, 'state'> & { state: PersonState };
 
-/** The fields of a person that the API shows. */
-export const SHOWN_FIELDS = [
-  ...(['id', 'kind', 'externalId', 'wanted', 'platformUserId', 'origin', 'state', 'step', 'updatedAt'] as const),
-  ...(['heldAt', 'inviteUrl', 'profile', 'appliedProfile', 'errorCode', 'errorText'] as const),
-];
-
-/** The fields of a person that the API shows. */
-export type ShownPerson = Pick<StoredPerson, (typeof SHOWN_FIELDS)[number]> & {
-  /** External ids of a client's providers, in order. */
-  providers: string[];
+/** Everything besides its own row that the next step of a person depends on. */
+export type Surroundings = Omit<DecisionContext, 'held'> & {
+  /** The role that the platform reported for its user. */
+  role: string | null;
+  others: (Omit<OtherUser, 'role'> & { role: string | null })[];
+  /** The emails claimed by this person. No other person may be looked up or created with them. */
+  emailClaims: string[];
   /** Why its newest call got no readable answer. */
   answerFault: string | null;
 };
 
-/** Everything besides its own row that the next step of a person depends on, and the emails that it claims. */
-export type Surroundings = Omit<DecisionContext, 'held' | 'now' | 'providers'> & {
-  role: RoleFit;
-  others: OtherUser[];
-  emailClaims: string[];
-  answerFault: string | null;
-};
-
 /** A row of `people` with everything that its next step depends on. */
-export interface PersonRow extends StoredPerson, Pick<ShownPerson, 'answerFault'> {
+export interface PersonRow extends StoredPerson, Pick<Surroundings, 'answerFault' | 'emailClaims'> {
+  /** External ids of a client's providers, in order. */
   providers: string[];
   person: Person;
   context: DecisionContext;
-  /** The emails claimed by this person. No other person may be looked up or created with them. */
-  emailClaims: string[];
 }
 
 /** Converts the known state to fields. @param listed the last known list, kept while the list is unknown */
@@ -92,15 +79,17 @@ export function toPerson(row: StoredPerson): Omit<Person, 'role' | 'others'> {
 /** A row with what its next step depends on. */
 export function toPersonRow(
   stored: StoredPerson,
-  providers: ListedProvider[],
   { emailClaims, answerFault, role, others, ...context }: Surroundings,
-  now: Date,
 ): PersonRow {
   return {
     ...stored,
-    providers: providers.map(({ externalId }) => externalId),
-    person: { ...toPerson(stored), role, others },
-    context: { ...context, now, held: stored.heldAt !== null, providers },
+    providers: context.providers.map(({ externalId }) => externalId),
+    person: {
+      ...toPerson(stored),
+      role: roleFit(stored.kind, role),
+      others: others.map((other) => ({ ...other, role: roleFit(stored.kind, other.role) })),
+    },
+    context: { ...context, held: stored.heldAt !== null },
     emailClaims,
     answerFault,
   };
@@ -112,11 +101,12 @@ export function toHex(fingerprint: Uint8Array | null): string | null {
 
 const fromHex = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from(text, 'hex'));
 
-/** The desired email, and the email that an open create may have sent to the platform. */
-export function neededClaims({ email, unsettled }: Person): string[] {
-  return [email, unsettled?.email ?? null].filter((fingerprint) => fingerprint !== null);
+/**
+ * The claims of a person that it no longer needs. One with a user keeps all of them, and one without keeps the desired email
+ * and the one that an open create may have sent to the platform.
+ */
+export function strayClaims({ emailClaims, person }: PersonRow): string[] {
+  const { platformUserId, wanted, email, unsettled } = person;
+  if (platformUserId !== null) return [];
+  return emailClaims.filter((claim) => claim !== unsettled?.email && !(wanted && claim === email));
 }
-
-/** The claims of a person that it no longer needs. */
-export const strayClaims = ({ emailClaims }: PersonRow, kept: readonly string[]): string[] =>
-  emailClaims.filter((email) => !kept.includes(email));

@@ -28,19 +28,3 @@ export async function clientsOf(sql: Pick<Pool, 'query'>, users: readonly string
   const people = [...(await peopleOf(sql, users)).values()];
   return people.filter(({ kind }) => kind === 'client').map(({ externalId }) => externalId);
 }
-
-const USERS_OF = `
-  WITH person AS MATERIALIZED (
-    SELECT id, platform_user_id FROM people WHERE kind = $1::person_kind AND external_id = $2)
-  SELECT platform_user_id AS user FROM person WHERE platform_user_id IS NOT NULL
-  UNION
-  SELECT platform_user_id FROM platform_users WHERE person_id IN (SELECT id FROM person)`;
-
-/**
- * All platform user ids that a person has or had. Someone who was deleted and returned, or who was merged with another,
- * has several. A former id has none.
- */
-export async function usersOf(sql: Pick<Pool, 'query'>, { kind, externalId }: PersonKey): Promise<string[]> {
-  const { rows } = await sql.query<{ user: string }>(USERS_OF, [kind, externalId]);
-  return rows.map(({ user }) => user);
-}

@@ -20,6 +20,10 @@ export function kindOfRole(role: string): PersonKind | undefined {
   return (['client', 'provider'] as const).find((kind) => ROLES[kind] === role);
 }
 
+/** Whether the role that the platform reported for a user fits a kind of people. */
+export const roleFit = (kind: PersonKind, role: string | null): RoleFit =>
+  role === null ? null : role === ROLES[kind] ? 'fits' : 'differs';
+
 /** Platform users besides those of the rows in `people`: further users of a person, deleted ones, and unknown ones. */
 @Injectable()
 export class PlatformUsersRepository {
@@ -38,8 +42,7 @@ export class PlatformUsersRepository {
     const holder = await tx.person.findUnique({ where: { platformUserId }, select: { id: true } });
     const user = await tx.platformUser.findFirst({ where: { platformUserId, deleted: false } });
     const owners = [holder?.id, user?.personId].filter((owner) => owner != null);
-    const role: RoleFit = user?.role == null ? null : kindOfRole(user.role) === kind ? 'fits' : 'differs';
-    return { heldByAnother: owners.some((owner) => owner !== id), role };
+    return { heldByAnother: owners.some((owner) => owner !== id), role: roleFit(kind, user?.role ?? null) };
   }
 
   /** Stores a change of the other users of a person. */
@@ -69,14 +72,9 @@ export class PlatformUsersRepository {
     };
   }
 
-  /** Records a deleted user with its person, because sessions still name it. */
-  saveDeleted(tx: Tx, platformUserId: string, personId: string): Promise<void> {
-    return this.put(tx, platformUserId, { deleted: true, personId, origin: null });
-  }
-
-  /** Records the user of a person whose user the platform has lost. */
+  /** Records the user that a person loses or has lost, as deleted, because sessions still name it. */
   async saveLost(tx: Tx, { id, platformUserId }: PersonRow): Promise<void> {
-    if (platformUserId !== null) await this.saveDeleted(tx, platformUserId, id);
+    if (platformUserId !== null) await this.put(tx, platformUserId, { deleted: true, personId: id, origin: null });
   }
 
   save(tx: Tx, { platformUserId, role, externalUserId }: UnknownPlatformUser): Promise<void> {

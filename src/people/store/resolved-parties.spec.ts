@@ -10,6 +10,7 @@ const provider: NamedPerson = {
   platformUserId: 'P1',
   providersKnown: true,
   appliedProviders: [],
+  providers: [],
 };
 const client: NamedPerson = {
   ...provider,
@@ -18,12 +19,13 @@ const client: NamedPerson = {
   externalId: 'c-1',
   platformUserId: 'C1',
   appliedProviders: ['P1'],
+  providers: ['p-1'],
 };
-type Change = { provider?: NamedPerson | null; client?: NamedPerson | null; treats?: boolean };
+type Change = { provider?: NamedPerson | undefined; client?: NamedPerson | null };
 const problem = (change: Change) => {
-  const named = { provider, client, treats: true, ...change };
+  const named = { provider, client, ...change };
   try {
-    checkParties(named.provider, named.client, named.treats);
+    checkParties(named.provider, named.client);
   } catch (refusal) {
     return refusal;
   }
@@ -31,21 +33,21 @@ const problem = (change: Change) => {
 };
 
 it('returns a mirrored provider and its client with their platform ids', () => {
-  expect(checkParties(provider, client, true)).toEqual({
+  expect(checkParties(provider, client)).toEqual({
     provider: { id: 'a', externalId: 'p-1', platformUserId: 'P1' },
     client: { id: 'b', externalId: 'c-1', platformUserId: 'C1' },
   });
 });
 
 it('accepts a request without a client', () => {
-  expect(checkParties(provider, undefined, false).client).toBeNull();
+  expect(checkParties(provider).client).toBeNull();
 });
 
 it.each([
-  ['unknown-provider', { provider: null }, '/provider'],
+  ['unknown-provider', { provider: undefined }, '/provider'],
   ['unknown-provider', { provider: { ...provider, state: 'deleted' as const } }, '/provider'],
   ['unknown-client', { client: null }, '/client'],
-  ['not-treated', { treats: false }, '/client'],
+  ['not-treated', { client: { ...client, providers: ['p-2'] } }, '/client'],
 ])('rejects with 422 %s', (type, change, pointer) => {
   expect(problem(change)).toMatchObject({ status: 422, type, more: { pointer } });
 });

@@ -1,19 +1,15 @@
 import { Injectable } from '@nestjs/common';
-import { PrismaService, type Tx } from '../../database/prisma.service.js';
+import type { Tx } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { PersonKind } from '../rules/person.js';
 import type { PersonKey } from '../rules/profile.js';
 import { FormerIdsRepository } from './former-ids.repository.js';
-import type { StoredPerson } from './person-row.js';
+import { PeopleRepository } from './people.repository.js';
+import type { PersonRow } from './person-row.js';
 
 /** The current state of a person that a request names. */
-export type NamedPerson = Pick<StoredPerson, 'id' | 'kind' | 'externalId' | 'state' | 'errorCode' | 'wanted'> &
-  Pick<StoredPerson, 'platformUserId' | 'providersKnown' | 'appliedProviders'>;
-
-const NAMED = {
-  ...{ id: true, kind: true, externalId: true, state: true, errorCode: true, wanted: true },
-  ...{ platformUserId: true, providersKnown: true, appliedProviders: true },
-} as const;
+export type NamedPerson = Pick<PersonRow, 'id' | 'kind' | 'externalId' | 'state' | 'errorCode' | 'wanted'> &
+  Pick<PersonRow, 'platformUserId' | 'providersKnown' | 'appliedProviders' | 'providers'>;
 
 /** A provider, and its client if the request names one. */
 export type ResolvedParties = ReturnType<typeof checkParties>;
@@ -22,7 +18,7 @@ export type ResolvedParties = ReturnType<typeof checkParties>;
 @Injectable()
 export class ResolvedPartiesRepository {
   constructor(
-    private readonly prisma: PrismaService,
+    private readonly people: PeopleRepository,
     private readonly formerIds: FormerIdsRepository,
   ) {}
 
@@ -35,13 +31,10 @@ export class ResolvedPartiesRepository {
   async require(names: { provider: string; client?: string | undefined }, tx?: Tx): Promise<ResolvedParties> {
     await this.formerIds.refuse('provider', [names.provider], tx, () => '/provider');
     await this.formerIds.refuse('client', names.client === undefined ? [] : [names.client], tx, () => '/client');
-    const db = tx ?? this.prisma;
-    const provider = await this.find(db, { kind: 'provider', externalId: names.provider });
-    const client =
-      names.client === undefined ? undefined : await this.find(db, { kind: 'client', externalId: names.client });
-    if (!provider || !client) return checkParties(provider, client, false);
-    const where = { clientId_providerId: { clientId: client.id, providerId: provider.id } };
-    return checkParties(provider, client, (await db.clientProvider.findUnique({ where })) !== null);
+    const provider = await this.people.find({ kind: 'provider', externalId: names.provider }, tx);
+    if (names.client === undefined) return checkParties(provider);
+    const client = await this.people.find({ kind: 'client', externalId: names.client }, tx);
+    return checkParties(provider, client ?? null);
   }
 
   /**
@@ -53,13 +46,9 @@ export class ResolvedPartiesRepository {
    */
   async userOf(person: PersonKey, pointer: string): Promise<string> {
     await this.formerIds.refuse(person.kind, [person.externalId], undefined, () => pointer);
-    const known = requireKnown(await this.find(this.prisma, person), person.kind, pointer);
+    const { kind, externalId } = person;
+    const known = requireKnown(await this.people.find({ kind, externalId }), kind, pointer);
     return requireMirrored(known, pointer).platformUserId;
-  }
-
-  private find(db: Tx, { kind, externalId }: PersonKey): Promise<NamedPerson | null> {
-    const where = { kind_externalId: { kind, externalId } };
-    return db.person.findUnique({ where, select: NAMED }) as Promise<NamedPerson | null>;
   }
 }
 
@@ -67,14 +56,13 @@ export class ResolvedPartiesRepository {
  * Checks that a provider may act for a client on the platform. Pure.
  *
  * @param client undefined if the request names none, null if it is unknown
- * @param treats true if the EHR's list of the client's providers contains the provider
  * @throws {Problem} 422 `unknown-provider`, `unknown-client` or `not-treated`; 409 `provider-not-mirrored` or
  *   `client-not-mirrored` with the person's `sync` state
  */
-export function checkParties(provider: NamedPerson | null, client: NamedPerson | null | undefined, treats: boolean) {
+export function checkParties(provider: NamedPerson | undefined, client?: NamedPerson | null) {
   const knownProvider = requireKnown(provider, 'provider');
   const knownClient = client === undefined ? null : requireKnown(client, 'client');
-  if (knownClient && !treats) {
+  if (knownClient && !knownClient.providers.includes(knownProvider.externalId)) {
     const detail = 'The provider does not treat this client. First PUT the client with a list that names the provider.';
     throw new Problem('not-treated', detail, { pointer: '/client' });
   }
@@ -87,7 +75,7 @@ export function checkParties(provider: NamedPerson | null, client: NamedPerson |
   return { provider: mirroredProvider, client: mirroredClient };
 }
 
-function requireKnown(person: NamedPerson | null, kind: PersonKind, pointer = `/${kind}`): NamedPerson {
+function requireKnown(person: NamedPerson | null | undefined, kind: PersonKind, pointer = `/${kind}`): NamedPerson {
   if (person && person.state !== 'deleted') return person;
   const detail = `The ${kind} is unknown. PUT /v1/${kind}s/{externalId} first, or correct the id.`;
   throw new Problem(`unknown-${kind}`, detail, { pointer });

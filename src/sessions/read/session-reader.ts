@@ -7,7 +7,6 @@ import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, type PageQuery, pageOf } from '../../http/request/page.js';
 import { UUID } from '../../http/request/uuid-param.js';
 import { FormerIdsRepository } from '../../people/store/former-ids.repository.js';
-import { usersOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
@@ -226,9 +225,8 @@ export class SessionReader {
    * @throws {Problem} 409 `renamed` or `merged` if it is a former id
    */
   async usersOf(kind: 'provider' | 'client', externalId: string): Promise<string[]> {
-    const users = await usersOf(this.database.pool, { kind, externalId });
-    if (users.length === 0) await this.formerIds.refuse(kind, [externalId]);
-    return users;
+    await this.formerIds.refuse(kind, [externalId]);
+    return this.formerIds.users({ kind, externalId });
   }
 
   /** Adds a session and its people to the audit entry of the request. */
