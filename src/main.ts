@@ -11,7 +11,6 @@ import { Stopping } from './config/stopping.js';
 import { PinoLogger, pinoOptions } from './pino-logger.js';
 import { calledAddresses } from './platform/contract/addresses.js';
 import { Contract } from './platform/contract/contract.js';
-import { readContract } from './platform/contract/contract-file.js';
 import { prepare } from './prepare.js';
 import { httpAdapter, setupApp } from './setup.js';
 import { startTracing } from './tracing/start-tracing.js';
@@ -86,6 +85,9 @@ async function stop(app: NestFastifyApplication): Promise<void> {
   await app.close();
 }
 
+const WITHOUT_CONTRACT =
+  'PLATFORM_CONTRACT is not set, so the service calls nothing but initiateAuth. See docs/connect-the-platform.md.';
+
 /** Logs complete URLs, because they show a wrong base URL immediately. */
 function logAddresses(
   logger: Logger,
@@ -95,7 +97,8 @@ function logAddresses(
   const { addresses, warnings } = calledAddresses(contract, base);
   const operations = Object.fromEntries(addresses.map(({ operation, method, url }) => [operation, `${method} ${url}`]));
   logger.info({ operations }, 'the platform is called at these URLs');
-  for (const warning of [...readContract(file).warnings, ...warnings]) logger.warn(warning);
+  for (const warning of warnings) logger.warn(warning);
+  if (file === undefined) logger.warn(WITHOUT_CONTRACT);
 }
 
 /** Stops once, even if the signal repeats: a terminal sends it twice to a group of processes. */

@@ -18,7 +18,7 @@ import { UploadStream } from './upload/upload-stream.js';
 
 const contract = {
   provide: Contract,
-  useFactory: (env: Env) => readContract(env.PLATFORM_CONTRACT).contract,
+  useFactory: (env: Env) => readContract(env.PLATFORM_CONTRACT),
   inject: [Env],
 };
 const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, OutcomeWriter, SentData];

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { READ_OPERATIONS } from '../../platform/contract/operations.js';
+import { OPERATION_NAMES } from '../../platform/contract/operations.js';
 import { examples } from '../output/help.js';
 
 /** `notebridge contract`: tests the contract file before the service uses it. Needs no running service. */
@@ -17,7 +17,7 @@ export function addContractCommands(program: Command): void {
       '--sample <answer>',
       'also show what the pointers of the contract file find in this saved answer (JSON) of the platform',
     )
-    .addOption(new Option('--operation <name>', 'the operation that --sample is an answer to').choices(READ_OPERATIONS))
+    .addOption(new Option('--operation <name>', 'the operation that --sample is an answer to').choices(OPERATION_NAMES))
     .option('--json', 'print one JSON object')
     .addHelpText('after', examples('contract check', 'contract check --sample answer.json --operation createClient'))
     .action(async (file, options) => (await import('../contract/check.js')).check(file, options));

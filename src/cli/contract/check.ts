@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { capabilitiesOf } from '../../platform/contract/capabilities.js';
 import type { Contract } from '../../platform/contract/contract.js';
 import { checkContract, faultLine, readContractText } from '../../platform/contract/contract-file.js';
-import { type OperationName, READ_OPERATIONS } from '../../platform/contract/operations.js';
+import { OPERATION_NAMES, type OperationName } from '../../platform/contract/operations.js';
 import { CliFault } from '../api/cli-fault.js';
 import { readClientEnv } from '../api/client-env.js';
 import { type AnswerReading, readAnswer, readingLines } from './answer-reading.js';
@@ -42,6 +42,7 @@ async function readSample(contract: Contract, file: string, operation?: Operatio
     const { code } = error as NodeJS.ErrnoException;
     throw new CliFault(code ? `${file} cannot be read (${code}).` : `${file} is not JSON.`);
   }
-  const operations = operation ? [operation] : READ_OPERATIONS;
+  const isRead = (name: OperationName) => Object.keys(contract.operations[name].response).length > 0;
+  const operations = operation ? [operation] : OPERATION_NAMES.filter(isRead);
   return Promise.all(operations.map((each) => readAnswer(contract, each, body)));
 }

@@ -9,7 +9,7 @@ import {
   LoopbackPlatform,
   testEnv,
 } from '../../platform/clients/loopback-platform.spec-support.js';
-import { READ_OPERATIONS } from '../../platform/contract/operations.js';
+import { OPERATION_NAMES, type OperationName } from '../../platform/contract/operations.js';
 import { readAnswer, readingLines } from './answer-reading.js';
 import { check } from './check.js';
 import { probePlatform } from './probe.js';
@@ -69,8 +69,7 @@ describe('contract check', () => {
 test('reads a sample as the service reads an answer', async () => {
   const session = { sessionId: 's', state: 'Done', noteTemplateIds: [], clientUserIds: [], providerUserId: 'p' };
   const contract = contractOf(FULL_CONTRACT);
-  const fault = async (operation: (typeof READ_OPERATIONS)[number], body: unknown) =>
-    (await readAnswer(contract, operation, body)).fault;
+  const fault = async (operation: OperationName, body: unknown) => (await readAnswer(contract, operation, body)).fault;
   expect(await fault('getSession', session)).toBeUndefined();
   expect(await fault('getSession', { ...session, sessionId: 7 })).toBe('no Session at /sessionId, found a number');
   expect(await fault('getComplianceJob', { status: 'ok' })).toBeUndefined();
@@ -78,7 +77,7 @@ test('reads a sample as the service reads an answer', async () => {
   expect(await fault('recordingUploadUrl', { put: 'x' })).toBe('no complete address at /put, found a text');
   const partly = await readAnswer(contract, 'getSession', { ...session, notes: 'x' });
   expect(readingLines(partly)).toContain('not completely readable: notes');
-  for (const operation of READ_OPERATIONS)
+  for (const operation of OPERATION_NAMES)
     expect((await readAnswer(contract, operation, null)).operation).toBe(operation);
 });
 

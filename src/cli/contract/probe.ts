@@ -52,7 +52,7 @@ export async function probePlatform(env: Env, contract: Contract): Promise<Probe
 export async function probe({ json }: { json?: boolean }): Promise<void> {
   const { env, demo } = serviceSettings();
   if (demo) console.error("This environment has no settings of a service, so the demo's platform is used.");
-  const { contract } = readContract(env.PLATFORM_CONTRACT);
+  const contract = readContract(env.PLATFORM_CONTRACT);
   const probed = await probePlatform(env, contract);
   if (probed.fault !== undefined) process.exitCode = 2;
   if (json) return console.log(JSON.stringify(probed, null, 2));

@@ -45,26 +45,23 @@ function secretsFinding(env: Env): Finding {
 }
 
 function contractFinding(env: Env): Finding {
-  const { contract, warnings } = readContract(env.PLATFORM_CONTRACT);
-  const capabilities = capabilitiesOf(contract, env);
+  const capabilities = capabilitiesOf(readContract(env.PLATFORM_CONTRACT), env);
   const off = capabilities.filter((capability) => !capability.on);
   const what = `${capabilities.length - off.length} of ${capabilities.length} capabilities are on`;
-  const advice = [
-    ...warnings,
-    ...off.map(({ name, missing }) => `${name} is off, set ${missing.join(', ').replaceAll(IN_CONTRACT, '')}`),
-  ];
+  const advice = off.map(
+    ({ name, missing }) => `${name} is off, set ${missing.join(', ').replaceAll(IN_CONTRACT, '')}`,
+  );
   if (advice.some((line) => line.includes('operations.') || line.includes('apiKey.'))) {
     advice.push('Settings that begin with operations or apiKey belong in the contract file, PLATFORM_CONTRACT.');
   }
-  if (off.some(({ name }) => name === 'user-mirroring')) return faulty(what, ...advice);
-  return (warnings.length > 0 ? unknown : ok)(what, ...advice);
+  return (off.some(({ name }) => name === 'user-mirroring') ? faulty : ok)(what, ...advice);
 }
 
 /** Lists the complete addresses that will be called, because a wrong base URL is visible there. */
 function addressesFinding(env: Env): Finding {
   let contract: Contract;
   try {
-    ({ contract } = readContract(env.PLATFORM_CONTRACT));
+    contract = readContract(env.PLATFORM_CONTRACT);
   } catch {
     return unknown('not checked: the contract cannot be read');
   }

@@ -222,7 +222,7 @@ describe('the platform client', () => {
         answering({ ...session, sessionId: B });
         const error: PlatformError = await call().then(fail, (reason) => reason);
         expect([error.kind, error.isUnreadable]).toEqual(['unknown-outcome', true]);
-        expect(error.message).toContain("(another session's id at /sessionId)");
+        expect(error.message).toContain("(another session's id at /sessionId, found a text)");
         expect(inspect(error)).not.toContain(B);
       });
     });
@@ -261,7 +261,7 @@ describe('the platform client', () => {
       it('fails as unreadable if the answer names two sessions', async () => {
         answering({ id: 's2', s: session });
         const failing = reading(both).getProcessingSession('x');
-        await expect(failing).rejects.toEqual(unreadable("(another session's id at /s/sessionId)"));
+        await expect(failing).rejects.toEqual(unreadable("(another session's id at /s/sessionId, found a text)"));
       });
 
       it.each([
@@ -273,7 +273,7 @@ describe('the platform client', () => {
         const failing = reading(response as Record<string, string>).getProcessingSession('x', {
           expectedSessionId: 's0',
         });
-        await expect(failing).rejects.toEqual(unreadable(`(another session's id at ${place})`));
+        await expect(failing).rejects.toEqual(unreadable(`(another session's id at ${place}, found a text)`));
       });
     });
 

@@ -11,10 +11,10 @@ import { UploadStream, uploadProblem } from '../upload/upload-stream.js';
 import { PlatformClient } from './platform-client.js';
 import type { UploadAddressResponse } from './upload-address.dto.js';
 
-/** The capability and the operation that return an upload URL for each kind of file, and its name in problems. */
+/** The capability and the operation that return an upload URL for each kind of file. */
 const KINDS = {
-  recording: { capability: 'recording-upload', operation: 'recordingUploadUrl', what: 'the recording' },
-  compliance: { capability: 'compliance-upload', operation: 'complianceUploadUrl', what: 'a file' },
+  recording: { capability: 'recording-upload', operation: 'recordingUploadUrl' },
+  compliance: { capability: 'compliance-upload', operation: 'complianceUploadUrl' },
 } as const;
 
 /** A file for the platform's store. Its name contains no personal data, because the platform gets it. */
@@ -44,17 +44,17 @@ export class FileUploads {
    * @throws {Problem} 501 `not-configured`, 503, 504
    */
   async address(kind: FileKind, file: UploadFile, signal: AbortSignal): Promise<UploadAddressResponse> {
-    const { capability, operation, what } = KINDS[kind];
+    const { capability, operation } = KINDS[kind];
     requireCapability(capability, this.contract, this.env);
     await this.audit.commitIntent();
     const asked = this.platform.uploadTarget(operation, file, { signal });
     const address = await asked.catch((error: unknown) => {
-      throw uploadProblem(error, what);
+      throw uploadProblem(error);
     });
     const fault = checkPublicUrl(address.uploadUrl, this.env);
     if (fault !== undefined) {
       const reason = `an upload address that is unsafe: it ${fault}`;
-      throw uploadProblem(new PlatformError('unknown-outcome', operation, { reason }), what);
+      throw uploadProblem(new PlatformError('unknown-outcome', operation, { reason }));
     }
     await this.handedOut.remember(kind, address.url);
     return address;
@@ -76,7 +76,7 @@ export class FileUploads {
     const { uploadUrl, method, headers, url } = await this.address(kind, file, signals.asking);
     const options = { contentLength: file.size, method, headers, signal: signals.sending };
     await this.uploads.uploadTo(uploadUrl, source(), options).catch((error: unknown) => {
-      throw uploadProblem(error, KINDS[kind].what);
+      throw uploadProblem(error);
     });
     return url;
   }

@@ -73,7 +73,8 @@ export class PlatformClient {
     const { response } = this.contract.operations.getProcessingSession;
     return this.http.call({ ...call, ...options }, (answer) => {
       const named = response.sessionId === undefined ? undefined : answer.requiredId('sessionId');
-      if (named !== undefined) requireSession(answer, named, expectedSessionId, answer.placeOf('sessionId'));
+      if (named !== undefined && (expectedSessionId ?? named) !== named)
+        answer.unreadableAt('sessionId', "another session's id");
       const session = response.session === undefined ? undefined : this.sessionIn(answer, named ?? expectedSessionId);
       const sessionId = named ?? session?.sessionId;
       return { sessionId, session, raw: answer.body };
@@ -130,12 +131,9 @@ export class PlatformClient {
     const reading = readSession(answer.value('session'));
     if ('fault' in reading) return answer.unreadableAt('session', 'no Session', reading.fault);
     const { session } = reading;
-    requireSession(answer, session.sessionId, expectedId, answer.placeOf('session', '/sessionId'));
+    // Otherwise the notes of one client could be stored for another.
+    if ((expectedId ?? session.sessionId) !== session.sessionId)
+      answer.unreadableAt('session', "another session's id", '/sessionId');
     return session;
   }
-}
-
-/** Otherwise the notes of one client could be stored for another. @throws {PlatformError} that shows no id */
-function requireSession(answer: PlatformAnswer, id: string, expectedId: string | undefined, place: string): void {
-  if (expectedId !== undefined && expectedId !== id) answer.unreadable(`another session's id at ${place}`);
 }

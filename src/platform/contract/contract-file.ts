@@ -22,9 +22,6 @@ interface CheckedContract {
   contract: Contract | undefined;
 }
 
-const WITHOUT_FILE =
-  'PLATFORM_CONTRACT is not set, so the service calls nothing but initiateAuth. See docs/connect-the-platform.md.';
-
 /** Finds all faults of a contract file, or the first place that is not JSON. */
 export function checkContract(text: string): CheckedContract {
   const json = text.replace(/^\uFEFF/, '');
@@ -67,10 +64,10 @@ export function faultLine({ setting, place, message }: ContractFault): string {
 }
 
 /** Reads the contract file, if there is one. @throws {Error} listing all its faults */
-export function readContract(file: string | undefined): { contract: Contract; warnings: string[] } {
-  if (file === undefined) return { contract: Contract.of({}), warnings: [WITHOUT_FILE] };
+export function readContract(file: string | undefined): Contract {
+  if (file === undefined) return Contract.of({});
   const { contract, faults } = checkContract(readContractText(file));
-  if (contract) return { contract, warnings: [] };
+  if (contract) return contract;
   const lines = faults.map(faultLine).join('\n  ');
   throw new Error(`PLATFORM_CONTRACT ${file} is invalid. Fix these settings:\n  ${lines}`);
 }

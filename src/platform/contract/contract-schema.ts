@@ -38,10 +38,6 @@ const statesSchema = v.pipe(
     failed: v.optional(someTexts(), []),
   }),
   v.metadata({ required: ['completed', 'failed'] }),
-  v.check(
-    ({ completed, failed }) => !completed.some((state) => failed.includes(state)),
-    "a state can't be in both completed and failed",
-  ),
 );
 
 /** The settings of each operation. */

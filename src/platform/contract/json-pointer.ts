@@ -4,8 +4,9 @@ const ARRAY_INDEX = /^(0|[1-9]\d*)$/;
 
 /** Reads the value at a JSON Pointer; undefined if there is none. Ignores inherited members. */
 export function readPointer(document: unknown, pointer: string): unknown {
-  const tokens = pointer.split('/').slice(1).map(unescapeToken);
-  return tokens.reduce<unknown>(member, document);
+  const tokens = pointer.split('/').slice(1);
+  const names = tokens.map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return names.reduce<unknown>(member, document);
 }
 
 /** The JSON type at a pointer, such as "a number", never the value. For a missing one also where its path ends. */
@@ -24,10 +25,6 @@ function typeOf(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
   if (typeof value === 'string') return value.trim() === '' ? 'an empty text' : 'a text';
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
-}
-
-function unescapeToken(token: string): string {
-  return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 function member(value: unknown, token: string): unknown {

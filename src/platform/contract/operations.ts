@@ -144,9 +144,3 @@ export const OPERATION_NAMES = Object.keys(OPERATION_FACTS) as OperationName[];
 export function factsOf(operation: OperationName): OperationFacts {
   return { ...usual, ...OPERATION_FACTS[operation] };
 }
-
-/** Operations whose answers are read. */
-export const READ_OPERATIONS = OPERATION_NAMES.filter((name) => {
-  const { response, needs, mayRead } = factsOf(name);
-  return Object.keys(response).length + needs.length + mayRead.length > 0;
-});

@@ -5,7 +5,7 @@ import {
   request as httpsRequest,
   type RequestOptions,
 } from 'node:https';
-import { connect, isIP, type LookupFunction, Socket } from 'node:net';
+import { connect, type LookupFunction, Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import axios, { type AxiosProxyConfig, type AxiosRequestConfig, type AxiosResponse } from 'axios';
 import type { Clock } from '../../config/clock.js';
@@ -36,13 +36,12 @@ export interface Ways {
   httpAgent: HttpAgent;
   httpsAgent: HttpsAgent;
   proxies: ProxySettings;
-  /** Refuses addresses. */
-  lookup: LookupFunction | undefined;
 }
 
+/** @param options of the agents; `lookup` refuses addresses */
 export function waysOf(proxies: ProxySettings, options: HttpsAgentOptions & { lookup?: LookupFunction } = {}): Ways {
   const httpsAgent = new ResettableHttpsAgent({ ...STRICT_TLS, ...options });
-  return { httpAgent: new HttpAgent(options), httpsAgent, proxies, lookup: options.lookup };
+  return { httpAgent: new HttpAgent(options), httpsAgent, proxies };
 }
 
 /** Thrown if a proxy opens no tunnel. Then nothing was sent to the host behind it. */
@@ -141,8 +140,8 @@ export class Attempt {
    * left to the proxy's rules.
    */
   private async checkName(host: string): Promise<void> {
-    const { lookup } = this.ways;
-    if (!lookup || isIP(host.replace(/^\[|\]$/g, '')) !== 0) return;
+    const { lookup } = this.ways.httpsAgent.options;
+    if (!lookup) return;
     const error = await new Promise<NodeJS.ErrnoException | null>((done) => lookup(host, { all: true }, done));
     if (error && error.syscall !== 'getaddrinfo') throw error;
   }
@@ -178,11 +177,9 @@ export async function attemptWithin<T>(
   work: (attempt: Attempt) => Promise<T>,
 ): Promise<T> {
   const stop = new AbortController();
-  let stopped: string | undefined;
   const stopFor = (reason: string) => () => {
-    stopped ??= reason;
     attempt.reset();
-    stop.abort();
+    stop.abort(reason);
   };
   const attempt = new Attempt(ways, stop.signal, () => forgetConnect());
   const forgetTotal = totalMs === undefined ? undefined : clock.after(totalMs, stopFor('timeout'));
@@ -195,7 +192,7 @@ export async function attemptWithin<T>(
   } catch (error) {
     if (error instanceof PlatformError) throw error;
     // Only a code, because a message may name a host.
-    const reason = stopped ?? (codeOf(error) || 'no answer');
+    const reason: string = stop.signal.reason ?? (codeOf(error) || 'no answer');
     if (attempt.isReady) throw new PlatformError('unknown-outcome', operation, { reason });
     const by = attempt.isProxied ? ' through the proxy in HTTPS_PROXY' : '';
     throw new PlatformError('unreachable', operation, { reason: `${reason}${by}` });

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { AxiosError } from 'axios';
 import type { Clock } from '../../config/clock.js';
@@ -41,7 +40,7 @@ export async function exchange(
   const bounds = { connectMs, totalMs: env.PLATFORM_TIMEOUT_SECONDS * 1_000, signal };
   const { status, headers, bytes } = await attemptWithin(ways, clock, operation, bounds, async (attempt) => {
     const { data, ...answer } = await attempt.send({ ...request, maxContentLength });
-    return { ...answer, bytes: await bytesOf(data) };
+    return { ...answer, bytes: await buffer(data).catch(undefinedIfTooLong) };
   });
   const header = (name: string) => (typeof headers[name] === 'string' ? headers[name] : undefined);
   const text = bytes && decodeText(bytes);
@@ -60,12 +59,7 @@ export async function exchange(
   return new PlatformAnswer(operation, status, text, contract);
 }
 
-/** Reads an answer. @returns undefined if it is longer than `maxContentLength` */
-async function bytesOf(answer: Readable): Promise<Buffer | undefined> {
-  try {
-    return await buffer(answer);
-  } catch (error) {
-    if (error instanceof AxiosError && error.code === AxiosError.ERR_BAD_RESPONSE) return undefined;
-    throw error;
-  }
+/** @returns undefined for the error of axios about an answer that is longer than `maxContentLength` */
+function undefinedIfTooLong(error: unknown): undefined {
+  if (!(error instanceof AxiosError) || error.code !== AxiosError.ERR_BAD_RESPONSE) throw error;
 }

@@ -55,21 +55,15 @@ export class PlatformAnswer {
     return this.required(name, 'complete address', (text) => URL.canParse(text));
   }
 
-  /** The JSON Pointer of a value, or of a part of it. */
-  placeOf(name: string, below = ''): string {
-    const pointer = `${this.pointer(name) ?? ''}${below}`;
-    return pointer === '' ? 'the top' : pointer;
-  }
-
   /** Fails the call. @param reason the location of the fault; never a value from the answer */
-  unreadable(reason: string): never {
+  private unreadable(reason: string): never {
     throw new PlatformError('unknown-outcome', this.operation, { status: this.status, reason });
   }
 
   /** Fails the call because of the value that the contract locates, or of a part of it. @param fault such as "no id" */
   unreadableAt(name: string, fault: string, below = ''): never {
-    const found = typeAt(this.body, `${this.pointer(name) ?? ''}${below}`);
-    return this.unreadable(`${fault} at ${this.placeOf(name, below)}, found ${found}`);
+    const pointer = `${this.pointer(name) ?? ''}${below}`;
+    return this.unreadable(`${fault} at ${pointer || 'the top'}, found ${typeAt(this.body, pointer)}`);
   }
 
   /** Fails the call, because the platform reports in its answer that it did nothing. */

@@ -46,15 +46,11 @@ export interface Judged {
 /** Keeps the pauses: lets calls out, and judges their answers by what is known of their operation. Lock people before. */
 @Injectable()
 export class CallJudge {
-  private readonly base: string;
-
   constructor(
-    env: Env,
+    private readonly env: Env,
     private readonly contract: Contract,
     private readonly pauses: PausesRepository,
-  ) {
-    this.base = env.PLATFORM_BASE_URL;
-  }
+  ) {}
 
   /**
    * Lets a call go out, unless calls pause. While they do and their time is over, it is marked as the probe, so that no other
@@ -72,15 +68,13 @@ export class CallJudge {
     answerMs: number,
   ): Promise<string[] | undefined> {
     const keys = [USER_MANAGEMENT, operation];
-    const probedIn = (read: Pauses) => {
-      const own = keys.map((key) => read.get(key) as Pause);
-      return own.some((pause) => isClosed(pause, now)) ? undefined : own.filter(isProbed);
-    };
-    const known = probedIn(pauses);
-    if (!known || known.length === 0) return known && [];
-    const locked = probedIn(await this.pauses.lock(tx, keys));
-    for (const pause of locked ?? []) await this.pauses.save(tx, probing(pause, now, answerMs));
-    return locked?.map(({ key }) => key);
+    const of = (read: Pauses) => keys.map((key) => read.get(key) as Pause);
+    if (!of(pauses).some((pause) => isClosed(pause, now) || isProbed(pause))) return [];
+    const locked = of(await this.pauses.lock(tx, keys));
+    if (locked.some((pause) => isClosed(pause, now))) return undefined;
+    const probed = locked.filter(isProbed);
+    for (const pause of probed) await this.pauses.save(tx, probing(pause, now, answerMs));
+    return probed.map(({ key }) => key);
   }
 
   /** Judges an answer and stores what it changes, which is nothing for most. */
@@ -110,12 +104,12 @@ export class CallJudge {
     const rule = this.contract.operations[operation];
     const facts = factsOf(operation);
     const isBuiltIn = rule.path === facts.path && rule.method === facts.method;
-    const base = urlDigest(this.base);
+    const base = urlDigest(this.env.PLATFORM_BASE_URL);
     const isProven = [...pauses.values()].some(
       ({ succeededBase, succeededAt }) =>
         succeededBase === base && succeededAt !== null && now.getTime() - succeededAt.getTime() < PROOF_MS,
     );
-    const hasSucceeded = pause.succeededUrl === operationUrl(this.contract, this.base, operation);
+    const hasSucceeded = pause.succeededUrl === operationUrl(this.contract, this.env.PLATFORM_BASE_URL, operation);
     const isSame = refused?.operation === operation && refused.code === ending.status;
     return judge(ending, {
       namesUser: facts.parameters.includes('userId'),
@@ -129,9 +123,10 @@ export class CallJudge {
   private counted(pause: Pause, operation: OperationName, verdict: Verdict, now: Date): Pause {
     if (verdict === 'refused') return { ...pause, refusals: pause.refusals + 1 };
     if (verdict !== 'ok') return pause;
-    const succeededUrl = operationUrl(this.contract, this.base, operation);
+    const base = this.env.PLATFORM_BASE_URL;
+    const succeededUrl = operationUrl(this.contract, base, operation);
     const isRecent = pause.succeededAt !== null && now.getTime() - pause.succeededAt.getTime() < STEP_MS;
     if (isRecent && pause.succeededUrl === succeededUrl && pause.refusals === 0) return pause;
-    return { ...pause, succeededAt: now, succeededUrl, succeededBase: urlDigest(this.base), refusals: 0 };
+    return { ...pause, succeededAt: now, succeededUrl, succeededBase: urlDigest(base), refusals: 0 };
   }
 }

@@ -17,12 +17,10 @@ export class CallsHealth {
     log: CallLog,
     metrics: Metrics,
   ) {
-    const declare = (name: string, help: string, read: () => number | Promise<number>) =>
-      metrics.gauge(name, help, [], async (gauge) => gauge.set(await read()));
     const limit = env.USER_MANAGEMENT_CALLS_PER_MINUTE;
-    declare('platform_window_limit', 'Maximum user-management calls per minute', () => limit);
-    const inLastMinute = () => log.inLastMinute();
-    declare('platform_window_calls', 'User-management calls of the last minute, over all processes', inLastMinute);
+    metrics.gauge('platform_window_limit', 'Maximum user-management calls per minute', [], (gauge) => gauge.set(limit));
+    const calls = 'User-management calls of the last minute, over all processes';
+    metrics.gauge('platform_window_calls', calls, [], async (gauge) => gauge.set(await log.inLastMinute()));
   }
 
   /** Degraded while calls pause, or while the platform refuses an operation or answers it in another form. */

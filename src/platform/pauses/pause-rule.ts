@@ -1,33 +1,10 @@
 import type { PlatformErrorKind } from '../contract/platform-errors.js';
+import type { Pause } from './pause-row.js';
+
+export type { Pause };
 
 /** The key of the pause of all user-management calls. Operations have pauses of their own, under their names. */
 export const USER_MANAGEMENT = 'user-management';
-
-/** Whether calls of an API or of one of its operations pause: a row of `platform_pauses`. */
-export interface Pause {
-  /** `USER_MANAGEMENT`, or an operation. */
-  key: string;
-  /** The end of the pause after a 429. */
-  limitedUntil: Date | null;
-  /** 429s in a row. */
-  limitedTimes: number;
-  /** When the next probe may go; null: not paused. */
-  pausedUntil: Date | null;
-  /** Why it pauses, and the status of the newest answer that paused it. */
-  reason: string | null;
-  status: number | null;
-  failingSince: Date | null;
-  /** Pauses in a row. */
-  failures: number;
-  /** Different people in a row without a readable answer. */
-  failingPeople: string[];
-  /** The newest success of an operation, and the digests of its URL and of its base URL. */
-  succeededAt: Date | null;
-  succeededUrl: string | null;
-  succeededBase: string | null;
-  /** Refusals in a row. */
-  refusals: number;
-}
 
 /** How an attempt ended: with a readable 2xx, or as a `PlatformError`; `unreadable`: what it would send could not be decrypted. */
 export interface Ending {

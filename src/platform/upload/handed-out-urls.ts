@@ -23,13 +23,10 @@ export class HandedOutUrls {
 
   /** Returns the URLs that were handed out. */
   async known(kind: FileKind, urls: readonly string[]): Promise<ReadonlySet<string>> {
-    const prints = urls.map((url) => ({ url, fingerprint: this.fingerprintOf(kind, url) }));
-    const where = { fingerprint: { in: prints.map(({ fingerprint }) => fingerprint) } };
-    const stored = await this.prisma.handedOutUrl.findMany({ where });
-    const known = prints.filter((print) =>
-      stored.some((row) => Buffer.compare(row.fingerprint, print.fingerprint) === 0),
-    );
-    return new Set(known.map(({ url }) => url));
+    const rowOf = (fingerprint: Uint8Array<ArrayBuffer>) =>
+      this.prisma.handedOutUrl.findUnique({ where: { fingerprint } });
+    const rows = await Promise.all(urls.map((url) => rowOf(this.fingerprintOf(kind, url))));
+    return new Set(urls.filter((_url, at) => rows[at] !== null));
   }
 
   private fingerprintOf(kind: FileKind, url: string) {

@@ -7,11 +7,11 @@ it.each<[PlatformErrorKind, number, string]>([
   ['unknown-outcome', 502, 'upload-failed'],
   ['rate-limited', 503, 'platform-rate-limited'],
 ])('a store error %s becomes %i %s', (kind, status, type) => {
-  expect(uploadProblem(new PlatformError(kind, 'upload'), 'the recording')).toMatchObject({ status, type });
+  expect(uploadProblem(new PlatformError(kind, 'upload'))).toMatchObject({ status, type });
 });
 
 it('a source that ended early becomes 499, not an error of the store', () => {
-  expect(uploadProblem(new UploadSourceError(), 'the recording')).toMatchObject({
+  expect(uploadProblem(new UploadSourceError())).toMatchObject({
     status: 499,
     type: 'upload-broken-off',
   });
@@ -19,5 +19,5 @@ it('a source that ended early becomes 499, not an error of the store', () => {
 
 it('an error while requesting the upload URL is one of the platform', () => {
   const error = new PlatformError('unauthorized', 'recordingUploadUrl');
-  expect(uploadProblem(error, 'the recording')).toMatchObject({ status: 503, type: 'platform-unauthorized' });
+  expect(uploadProblem(error)).toMatchObject({ status: 503, type: 'platform-unauthorized' });
 });

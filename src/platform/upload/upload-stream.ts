@@ -105,15 +105,12 @@ async function* exactly(source: Readable, length: number): AsyncGenerator<Buffer
   if (left !== 0) throw new UploadSourceError();
 }
 
-/** Converts the error of an upload to a problem; returns other errors unchanged. @param what such as "the recording" */
-export function uploadProblem(error: unknown, what: string): unknown {
-  if (error instanceof UploadSourceError) {
-    return new Problem('upload-broken-off', `The upload of ${what} ended early. Send it again.`);
-  }
-  if (!(error instanceof PlatformError) || error.operation !== 'upload') return platformProblem(error);
-  if (error.kind === 'rejected') {
-    return new Problem('upload-refused', `The platform's store rejected ${what}. Send it again.`);
-  }
-  if (error.kind !== 'unreachable' && error.kind !== 'unknown-outcome') return platformProblem(error);
-  return new Problem('upload-failed', `The platform's store did not receive all of ${what}. Send it again.`);
+/** Converts the error of an upload to a problem; returns other errors unchanged. */
+export function uploadProblem(error: unknown): unknown {
+  if (error instanceof UploadSourceError) return new Problem('upload-broken-off', error.message);
+  const kind = error instanceof PlatformError && error.operation === 'upload' ? error.kind : undefined;
+  if (kind === 'rejected')
+    return new Problem('upload-refused', "The platform's store rejected the file. Send it again.");
+  if (kind !== 'unreachable' && kind !== 'unknown-outcome') return platformProblem(error);
+  return new Problem('upload-failed', "The platform's store did not receive all of the file. Send it again.");
 }
