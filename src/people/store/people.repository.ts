@@ -205,9 +205,7 @@ export class PeopleRepository extends PeopleReader {
     await this.dependents.claimFor(tx, [{ ...row, person }]);
     const step = nextStep(person, row.context);
     const isMoved = row.state !== step.state;
-    const { platformUserId, appliedProviders } = row.person;
-    const isApplied = person.appliedProviders !== null && person.appliedProviders !== appliedProviders;
-    if (kind === 'client' && (isMoved || isApplied || person.platformUserId !== platformUserId)) {
+    if (kind === 'client' && (isMoved || person !== row.person)) {
       await this.dependents.requeueDeleting(tx, [...row.appliedProviders, ...(person.appliedProviders ?? [])]);
     }
     if (kind === 'provider' && becameAssignable(row.person, person)) await this.dependents.requeueClientsOf(tx, id);
@@ -273,8 +271,9 @@ function codeOf(row: PersonRow, person: Person, step: Step): string | null {
   return person.fault ?? (row.step === null ? null : row.errorCode);
 }
 
-/** The profile that the platform was given for a new user: known only if a lost create created it. */
-function givenFor({ person: before, unsettledProfile }: PersonRow, after: Person): MoreFields {
+/** The profile with which a new user was created, or whose email it was found by; null if it was named otherwise. */
+function givenFor({ person: before, unsettledProfile, profile }: PersonRow, after: Person): MoreFields {
   if (after.platformUserId === null || after.platformUserId === before.platformUserId) return {};
-  return { appliedProfile: before.unsettled && isCreate(before.unsettled) ? unsettledProfile : null };
+  if (before.unsettled && isCreate(before.unsettled)) return { appliedProfile: unsettledProfile };
+  return { appliedProfile: after.origin === 'linked' ? profile : null };
 }
