@@ -123,7 +123,7 @@ export class PeopleRepository extends PeopleReader {
   /** Erases names, email and all copies of a person to delete, unless a legal hold keeps them. */
   async erase(tx: Tx, row: PersonRow): Promise<void> {
     if (row.heldAt !== null) return;
-    const subject = await this.data.subjectOf(row, tx);
+    const subject = await this.data.subjectOf(tx, row);
     const unsettledProfile = this.lookupProfile(row);
     await tx.person.update({ where: { id: row.id }, data: { ...ERASED, errorText: null, unsettledProfile } });
     await this.data.erase(tx, subject, row.profile !== null);
@@ -209,8 +209,10 @@ export class PeopleRepository extends PeopleReader {
       await this.dependents.requeueDeleting(tx, [...row.appliedProviders, ...(person.appliedProviders ?? [])]);
     }
     if (kind === 'provider' && becameAssignable(row.person, person)) await this.dependents.requeueClientsOf(tx, id);
-    if (isMoved && step.state === 'deleted')
-      await this.data.erase(tx, await this.data.subjectOf(row, tx), row.profile !== null);
+    if (isMoved && step.state === 'deleted') {
+      const subject = await this.data.subjectOf(tx, row);
+      await this.data.erase(tx, subject, row.profile !== null);
+    }
     await this.announce(tx, row, person, step);
     return step;
   }
