@@ -2697,7 +2697,7 @@ export interface components {
             failures: number;
         };
         NextStepResponse: {
-            /** @description A call, `claim`, or `none` */
+            /** @description A call, or `none` */
             what: string;
             why: string;
             /** Format: date-time */

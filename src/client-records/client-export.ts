@@ -4,6 +4,7 @@ import type { Principal } from '../access/identity/scopes.js';
 import { PrismaService, type Tx } from '../database/prisma.service.js';
 import { FeedReader } from '../feed/feed-reader.js';
 import { ClientData, type DataSubject, ERASED, type ErasedCopies } from '../people/store/client-data.js';
+import { identityOf } from '../people/store/former-ids.repository.js';
 import { SessionRecords } from '../sessions/read/session-records.js';
 import type { Section } from './export-text.js';
 
@@ -52,7 +53,8 @@ export class ClientExport implements OnModuleInit {
    * @throws {Problem} 404
    */
   async sectionsOf(externalId: string, caller: Principal): Promise<Section[]> {
-    const client = await this.data.subjectOf({ kind: 'client', externalId });
+    const key = { kind: 'client', externalId } as const;
+    const client: DataSubject = { ...key, ...(await identityOf(this.prisma.pool, key)) };
     const sections: Section[] = [];
     for (const { section: name, item, model, read } of this.data.kinds) {
       const items = await read(client);

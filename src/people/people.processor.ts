@@ -6,7 +6,7 @@ import { Env } from '../config/env.js';
 import { retryUntilStored } from '../database/retries.js';
 import { Feeder } from '../queue/work/feeder.js';
 import { Host, WORKER } from '../queue/work/host.js';
-import { type Limits, limitsOf } from '../queue/work/limiter.js';
+import { limitsOf } from '../queue/work/limiter.js';
 import { WorkQueues } from '../queue/work/work-queues.js';
 import { WorkStore } from '../queue/work/work-store.js';
 import { PeopleCalls } from './people-calls.service.js';
@@ -17,7 +17,8 @@ import { DuePeopleRepository } from './store/due-people.repository.js';
 /** Brings the platform to the desired state: one job names a person and makes at most one call for it. */
 @Processor('people', WORKER)
 export class PeopleProcessor extends Host implements OnModuleInit {
-  private readonly bounds: Limits;
+  /** Maximum jobs in progress over all processes. */
+  private readonly concurrency: number;
 
   constructor(
     store: WorkStore,
@@ -29,15 +30,14 @@ export class PeopleProcessor extends Host implements OnModuleInit {
     private readonly rows: CallsRepository,
     private readonly calls: PeopleCalls,
   ) {
-    const bounds = limitsOf(env.USER_MANAGEMENT_CALLS_PER_MINUTE);
-    const { max, duration, concurrency } = bounds;
+    const { max, duration, concurrency } = limitsOf(env.USER_MANAGEMENT_CALLS_PER_MINUTE);
     // Two processes together run as many jobs as may run; more processes are bounded by the queue's own concurrency.
     super(store, queues.of('people'), { concurrency: Math.ceil(concurrency / 2), limiter: { max, duration } });
-    this.bounds = bounds;
+    this.concurrency = concurrency;
   }
 
   onModuleInit(): void {
-    const { concurrency } = this.bounds;
+    const { concurrency } = this;
     const due = async () => (this.calls.isConfigured ? this.due.round() : []);
     this.feeder.feed({ queue: this.queue, concurrency, due });
   }

@@ -157,7 +157,8 @@ export class RowApplier {
   private async link(tx: Tx, id: string, platformUserId: string): Promise<void> {
     const person = await this.people.mustLock(tx, id);
     if (person.platformUserId !== null) return;
-    await this.people.update(tx, person, applyLink(person.person, platformUserId, 'linked'));
+    // The file names the user, so that no email of it is known.
+    await this.people.update(tx, person, applyLink(person.person, platformUserId, 'linked'), { appliedProfile: null });
   }
 
   /** The platform has no operation for a changed name or email, so that such a row is finished. */

@@ -141,10 +141,9 @@ export class CallsRepository {
       if (person.platformUserId === null) await this.users.saveLost(tx, row);
       if (!isCurrent && person === row.person) return false;
       const errorCode = isCurrent ? codeOf(verdict, result, call) : row.errorCode;
-      const step = await this.people.update(tx, { ...row, step: row.step ?? operation, errorCode }, person, {
-        ...((isCurrent || person.platformUserId !== row.person.platformUserId) && this.texts(row, person, result)),
-        ...this.profileOf(taken, row, person),
-      });
+      const isNews = isCurrent || person.platformUserId !== row.person.platformUserId;
+      const texts = isNews ? this.texts(row, person, result) : {};
+      const step = await this.people.update(tx, { ...row, step: row.step ?? operation, errorCode }, person, texts);
       return row.urgent && step.do === 'call' && step.dueAt <= now && person.call === null;
     });
   }
@@ -211,13 +210,6 @@ export class CallsRepository {
       ...(inviteUrl && { inviteUrl: toBytes(this.seal.sealText(row, 'invite_url', inviteUrl)) }),
       ...(person.platformUserId === null && { inviteUrl: null }),
     };
-  }
-
-  /** The profile with which the platform made or found the user. */
-  private profileOf({ row: sent, call }: TakenCall, row: PersonRow, person: Person): MoreFields {
-    if (row.person.platformUserId !== null || person.platformUserId === null) return {};
-    const profile = call.subject === 'attempted' ? sent.unsettledProfile : sent.profile;
-    return { appliedProfile: row.profile === null || !profile ? null : toBytes(profile) };
   }
 }
 

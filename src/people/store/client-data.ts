@@ -53,9 +53,8 @@ export class ClientData {
     this.kinds.push(...kinds);
   }
 
-  async subjectOf({ kind, externalId }: PersonKey, tx?: Tx): Promise<DataSubject> {
-    const sql = tx ? this.prisma.sql(tx) : this.prisma.pool;
-    return { kind, externalId, ...(await identityOf(sql, { kind, externalId })) };
+  async subjectOf(tx: Tx, { kind, externalId }: PersonKey): Promise<DataSubject> {
+    return { kind, externalId, ...(await identityOf(this.prisma.sql(tx), { kind, externalId })) };
   }
 
   /**

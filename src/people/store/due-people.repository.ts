@@ -21,8 +21,6 @@ const SWEEP_MS = 10_000;
 /** A person that is due. */
 interface Due extends DueRow {
   urgent: boolean;
-  step: Operation;
-  dueAt: Date;
   isRefused: boolean;
   hasEmail: boolean;
 }

@@ -123,7 +123,7 @@ export class PeopleRepository extends PeopleReader {
   /** Erases names, email and all copies of a person to delete, unless a legal hold keeps them. */
   async erase(tx: Tx, row: PersonRow): Promise<void> {
     if (row.heldAt !== null) return;
-    const subject = await this.data.subjectOf(row, tx);
+    const subject = await this.data.subjectOf(tx, row);
     const unsettledProfile = this.lookupProfile(row);
     await tx.person.update({ where: { id: row.id }, data: { ...ERASED, errorText: null, unsettledProfile } });
     await this.data.erase(tx, subject, row.profile !== null);
@@ -205,14 +205,14 @@ export class PeopleRepository extends PeopleReader {
     await this.dependents.claimFor(tx, [{ ...row, person }]);
     const step = nextStep(person, row.context);
     const isMoved = row.state !== step.state;
-    const { platformUserId, appliedProviders } = row.person;
-    const isApplied = person.appliedProviders !== null && person.appliedProviders !== appliedProviders;
-    if (kind === 'client' && (isMoved || isApplied || person.platformUserId !== platformUserId)) {
+    if (kind === 'client' && (isMoved || person !== row.person)) {
       await this.dependents.requeueDeleting(tx, [...row.appliedProviders, ...(person.appliedProviders ?? [])]);
     }
     if (kind === 'provider' && becameAssignable(row.person, person)) await this.dependents.requeueClientsOf(tx, id);
-    if (isMoved && step.state === 'deleted')
-      await this.data.erase(tx, await this.data.subjectOf(row, tx), row.profile !== null);
+    if (isMoved && step.state === 'deleted') {
+      const subject = await this.data.subjectOf(tx, row);
+      await this.data.erase(tx, subject, row.profile !== null);
+    }
     await this.announce(tx, row, person, step);
     return step;
   }
@@ -273,8 +273,9 @@ function codeOf(row: PersonRow, person: Person, step: Step): string | null {
   return person.fault ?? (row.step === null ? null : row.errorCode);
 }
 
-/** The profile that the platform was given for a new user: known only if a lost create created it. */
-function givenFor({ person: before, unsettledProfile }: PersonRow, after: Person): MoreFields {
+/** The profile with which a new user was created, or whose email it was found by; null if it was named otherwise. */
+function givenFor({ person: before, unsettledProfile, profile }: PersonRow, after: Person): MoreFields {
   if (after.platformUserId === null || after.platformUserId === before.platformUserId) return {};
-  return { appliedProfile: before.unsettled && isCreate(before.unsettled) ? unsettledProfile : null };
+  if (before.unsettled && isCreate(before.unsettled)) return { appliedProfile: unsettledProfile };
+  return { appliedProfile: after.origin === 'linked' ? profile : null };
 }
