@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { OPEN_UPLOAD_LOCK } from '../../src/imports/model/open-imports.js';
+import { OPEN_UPLOAD_LOCK } from '../../src/people/store/deleted-ids.repository.js';
 import type { Scenario } from '../scenario.js';
 import { FeedWatch } from '../workload/feed-watch.js';
 import { ImportWork } from '../workload/import-work.js';

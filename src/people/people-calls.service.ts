@@ -5,7 +5,7 @@ import { UsersClient } from '../platform/clients/users-client.js';
 import { Contract } from '../platform/contract/contract.js';
 import { PlatformError } from '../platform/contract/platform-errors.js';
 import { openIfReadable } from '../vault/unreadable-value.js';
-import type { SentCall } from './rules/apply-answer.js';
+import type { SentCall } from './rules/apply-call.js';
 import type { CallResult } from './rules/call-result.js';
 import type { Profile } from './rules/person-field-rules.js';
 import { ProfileSeal } from './rules/profile.js';

@@ -1,8 +1,4 @@
-/** The advisory lock that every open upload shares; any fixed number. An upload keeps it until its import is visible. */
-export const OPEN_UPLOAD_LOCK = 727_003;
-
-/** States of an import that may still create or change people. */
-export const OPEN_IMPORT_STATES = ['staging', 'needs-mapping', 'planned', 'running', 'paused'] as const;
+import { OPEN_IMPORT_STATES, OPEN_UPLOAD_LOCK } from '../../people/store/deleted-ids.repository.js';
 
 /** SQL condition: import `o` may still change people. */
 export const IS_OPEN = `o.state IN (${OPEN_IMPORT_STATES.map((state) => `'${state}'`).join(', ')})`;

@@ -4,7 +4,7 @@ import { takeCollected } from '../../database/after-commit.js';
 import { ANSWER_TIMEOUT_MS, newPool } from '../../database/connect/pools.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
-import { OPEN_UPLOAD_LOCK } from '../model/open-imports.js';
+import { OPEN_UPLOAD_LOCK } from '../../people/store/deleted-ids.repository.js';
 
 /** Milliseconds to wait for a new connection before an upload fails instead of hanging. */
 const CONNECT_TIMEOUT_MS = 5_000;

@@ -1,5 +1,5 @@
 import type { Verdict } from '../../platform/pauses/pause-rule.js';
-import type { SentCall } from './apply-answer.js';
+import type { SentCall } from './apply-call.js';
 import {
   answered,
   at,

@@ -1,4 +1,5 @@
-import { type Answer, abandon, applyLate, type SentCall } from './apply-answer.js';
+import { type Answer, applyLate } from './apply-answer.js';
+import { abandon, type SentCall } from './apply-call.js';
 import {
   answered,
   at,

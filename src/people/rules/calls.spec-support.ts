@@ -1,5 +1,6 @@
 import type { Verdict } from '../../platform/pauses/pause-rule.js';
-import { type Answer, type AnswerFacts, applyAnswer, applyCall, type Result, type SentCall } from './apply-answer.js';
+import { type Answer, type AnswerFacts, applyAnswer, type Result } from './apply-answer.js';
+import { applyCall, type SentCall } from './apply-call.js';
 import { newcomer } from './newcomer.spec-support.js';
 import type { Operation, Person } from './person.js';
 

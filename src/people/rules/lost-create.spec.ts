@@ -1,4 +1,5 @@
-import { applyAnswer, type SentCall } from './apply-answer.js';
+import { applyAnswer } from './apply-answer.js';
+import { type SentCall } from './apply-call.js';
 import {
   answered,
   at,

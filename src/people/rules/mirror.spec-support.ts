@@ -10,7 +10,8 @@ import {
   type Verdict,
 } from '../../platform/pauses/pause-rule.js';
 import { open } from '../../platform/pauses/pauses.spec-support.js';
-import type { Answer, SentCall } from './apply-answer.js';
+import type { Answer } from './apply-answer.js';
+import type { SentCall } from './apply-call.js';
 import { MirrorPeople, type Row } from './mirror-people.spec-support.js';
 import type { CallStep } from './next-step.js';
 import { isCreate } from './person.js';

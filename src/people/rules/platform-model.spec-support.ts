@@ -1,5 +1,5 @@
 import type { Ending } from '../../platform/pauses/pause-rule.js';
-import type { SentCall } from './apply-answer.js';
+import type { SentCall } from './apply-call.js';
 import type { Said } from './call-result.js';
 import type { Operation, PersonKind } from './person.js';
 

@@ -1,4 +1,5 @@
-import { abandon, applyAnswer, applyCall, applyLate } from './apply-answer.js';
+import { applyAnswer, applyLate } from './apply-answer.js';
+import { abandon, applyCall } from './apply-call.js';
 import { nextStep } from './next-step.js';
 import { withNextUser } from './person.js';
 import { applyEvent, applyLink, applyResolve, refusalOf, resolveChoices } from './resolve-rule.js';

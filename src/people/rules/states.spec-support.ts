@@ -1,5 +1,6 @@
 import type { Verdict } from '../../platform/pauses/pause-rule.js';
-import type { Answer, Result, SentCall } from './apply-answer.js';
+import type { Answer, Result } from './apply-answer.js';
+import type { SentCall } from './apply-call.js';
 import { at, NOW } from './calls.spec-support.js';
 import type { CallStep } from './next-step.js';
 import { type DecisionContext, isCreate, type Operation, type Person, RESTORED_CALL } from './person.js';

@@ -11,16 +11,8 @@ import { type Pauses, PausesRepository } from '../../platform/pauses/pauses.repo
 import { NOT_SENT as NOTHING_SENT, sendingOf } from '../../platform/send/sent-data.js';
 import { backoff } from '../../queue/work/backoff.js';
 import { Sending } from '../../sending/sending.js';
-import {
-  type Answer,
-  abandon,
-  applyAnswer,
-  applyCall,
-  applyLate,
-  type Result,
-  type SentCall,
-  takeBack,
-} from '../rules/apply-answer.js';
+import { type Answer, applyAnswer, applyLate, type Result, takeBack } from '../rules/apply-answer.js';
+import { abandon, applyCall, type SentCall } from '../rules/apply-call.js';
 import type { CallResult } from '../rules/call-result.js';
 import { type CallStep, isReading } from '../rules/next-step.js';
 import { isCreate, type Person } from '../rules/person.js';
