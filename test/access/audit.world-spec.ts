@@ -276,7 +276,7 @@ describe('the audit log', () => {
     await createEach();
     world.platform.injectFault({ operation: 'initiateAuth', kind: 'status', status: 400 });
     const answer = await ask<{ detail: string }>('POST /v1/recorder/launches', LAUNCH);
-    expect(answer.body.detail).toContain('if the platform sent one');
+    expect(answer.body.detail).toContain('if it sent one');
     const entry = { action: 'POST /v1/recorder/launches', subjects: { provider: [P], client: [C] } };
     expect(await entriesOf(answer)).toMatchObject([
       { ...entry, outcome: 'begun' },
