@@ -35,10 +35,10 @@ import type { PersonKind } from '../rules/person.js';
 import { EXTERNAL_ID_MAX, isExternalId, profileOf } from '../rules/person-field-rules.js';
 import { IdentityService } from './identity.service.js';
 import {
+  CLIENT_BODY_LIMIT,
   ClientProvidersRequest,
   ClientRequest,
   ClientsQuery,
-  IDS_BODY_LIMIT,
   MergeRequest,
   PeopleQuery,
   ProviderRequest,
@@ -181,7 +181,7 @@ export class ClientsController extends PersonController {
 
   /** Create or update a client */
   @Put(':externalId')
-  @RouteOptions({ bodyLimit: IDS_BODY_LIMIT })
+  @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
   @ChangesPerson('Synced', 'Accepted; not synced yet')
   async put(@ExternalIdParam() externalId: string, @Body() body: ClientRequest): Promise<PersonResponse> {
     return this.people.put({ kind: 'client', externalId }, profileOf(body), body.providers);
@@ -189,7 +189,7 @@ export class ClientsController extends PersonController {
 
   /** Replace the providers of a client; the first is the primary */
   @Put(':externalId/providers')
-  @RouteOptions({ bodyLimit: IDS_BODY_LIMIT })
+  @RouteOptions({ bodyLimit: CLIENT_BODY_LIMIT })
   @ChangesPerson('Synced', 'Accepted; not synced yet')
   async putProviders(
     @ExternalIdParam() externalId: string,

@@ -62,6 +62,9 @@ const SELECTION_MAX = 1_000;
 /** Maximum bytes of a body with ids: the most people, with the longest ids, every character escaped. */
 export const IDS_BODY_LIMIT = SELECTION_MAX * (6 * EXTERNAL_ID_MAX + 3) + 1_024;
 
+/** Maximum bytes of a client: the most providers, in the same way. */
+export const CLIENT_BODY_LIMIT = 128 * 1_024;
+
 /** Validates a list of ids of the EHR. */
 const ExternalIds = (max: number): PropertyDecorator =>
   applyDecorators(

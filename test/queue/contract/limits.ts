@@ -137,6 +137,7 @@ export function describeLimits(contract: Contract): void {
       contract.work({ limiter });
       await contract.add('before');
       await contract.untilRun(1);
+      await contract.untilIdle(); // the end of a job fetches the next one
       await contract.queue.rateLimit(LONG_MS);
       await contract.add('a');
       await untilStarted(1);
