@@ -31,7 +31,7 @@ export const OF_SESSIONS = GROWING.filter((table) => /session|document_revisions
 /** Statements that count all people: once for the plan of an import, and for the metrics, but not at each scrape. */
 const RARE = [
   'SELECT kind, count(*)::int AS people FROM people WHERE wanted GROUP BY kind',
-  'count(*)::int AS people, count(*) FILTER',
+  'SELECT COUNT(*) AS "_count$_all", "public"."people"."kind"::text',
 ];
 
 /** Partial indexes that contain only pending work. */

@@ -44,7 +44,9 @@ export class Sender {
       call.on('error', () => {});
       call.on('close', () => {
         clearTimeout(timeout);
-        resolve(answer);
+        // A server may close a connection after any answer, and so while the next request is on its way (RFC 9112 §9.5).
+        const isStale = call.reusedSocket && answer.status === 'cut' && answer.type === '';
+        resolve(isStale ? this.send({ method, url, headers, body }) : answer);
       });
       call.end(body);
     });
