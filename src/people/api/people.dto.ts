@@ -1,17 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Transform, Type } from 'class-transformer';
-import {
-  ArrayMaxSize,
-  ArrayNotEmpty,
-  ArrayUnique,
-  IsArray,
-  IsBoolean,
-  IsInt,
-  IsOptional,
-  Min,
-  ValidateIf,
-} from 'class-validator';
+import { ArrayMaxSize, ArrayNotEmpty, ArrayUnique, IsArray, IsBoolean, IsOptional, ValidateIf } from 'class-validator';
 import { fieldRule, OneOf, OptionalOneOf, OptionalText, toBoolean } from '../../http/request/fields.js';
 import { PageQuery } from '../../http/request/page.js';
 import { isPlatformUuid } from '../../platform/contract/wire-types.js';
@@ -177,6 +167,12 @@ export class ResolveRequest {
   platformUserId?: string;
 }
 
+const IsCount = fieldRule(
+  'isCount',
+  (value) => Number.isInteger(value) && Number(value) >= 0,
+  'must be the count of a dry run of the same selection. Ask for it with dryRun',
+);
+
 /** A retry loses nothing. Any other action is counted first. */
 const hasCount = ({ action = 'retry', dryRun, count }: Partial<SelectionRequest>): boolean =>
   count !== undefined || (action !== 'retry' && !dryRun);
@@ -202,8 +198,7 @@ export class RetryQuery {
   /** The count of the dry run: if there are more people now, none is changed. Only a retry needs none: it defaults to all */
   @ValidateIf(hasCount)
   @Type(() => Number)
-  @IsInt({ message: 'must be the count of a dry run of the same selection' })
-  @Min(0)
+  @IsCount()
   count?: number;
 }
 
