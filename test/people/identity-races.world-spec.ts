@@ -84,7 +84,7 @@ test('a user that a lookup links while its event is handled has one person, whom
   const { known } = (await world.call<TraceResponse>('POST', '/v1/people/trace', { body })).body;
   expect(known.otherPlatformUserIds).toEqual([]);
   await remove('clients/b');
-  expect(world.platform.simulator.state.users.find(userId)).toBeDefined();
+  expect(world.platform.simulator.state.users.find(userId)?.userId).toBe(userId);
 });
 
 describe('a rename to an id that another person gives up meanwhile is refused', () => {
