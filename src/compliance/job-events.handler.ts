@@ -4,7 +4,7 @@ import { Feed } from '../feed/feed.js';
 import { Contract } from '../platform/contract/contract.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type EventHandler, EventHandlers, type Handled, type InboxEvent } from '../webhooks/process/event-handlers.js';
-import type { JobEventType } from '../webhooks/process/parse-event.js';
+import type { JobEventType } from '../webhooks/receive/parse-event.js';
 import { JobOutcomes } from './job-outcomes.repository.js';
 
 /** Records the ends of compliance jobs, known or not, and publishes every event of a smart edit job. */

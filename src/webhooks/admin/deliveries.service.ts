@@ -5,7 +5,7 @@ import type { Prisma } from '../../generated/prisma/client.js';
 import { Problem } from '../../http/problem/problem.js';
 import { BIGINT, decodeCursor, pageOf } from '../../http/request/page.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
-import { describeReason } from '../process/reasons.js';
+import { describeReason } from '../receive/reasons.js';
 import {
   type DeliveriesQuery,
   type DeliveryPageResponse,

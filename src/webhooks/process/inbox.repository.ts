@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
-import type { DeliveryState } from '../admin/deliveries.dto.js';
+import type { CodeOf } from '../../words/words.js';
 
 /** A delivery whose handler starts now. */
 export interface StartedDelivery {
@@ -33,7 +33,7 @@ export const FIRST_PLACE: Place = { sentAt: -1n, id: -1n };
 /** The result of a start. An event type or subject that is not given stays as stored. */
 export interface Outcome {
   /** `received` if it was not an attempt after all. */
-  readonly state: DeliveryState;
+  readonly state: CodeOf<'deliveryState'>;
   readonly eventType?: string | null;
   readonly subject?: string;
   readonly reason?: string;

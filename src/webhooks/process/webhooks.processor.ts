@@ -23,7 +23,7 @@ import {
   type StartedDelivery,
   WAITING_SUBJECTS,
 } from './inbox.repository.js';
-import { parseEvent, type UnderstoodEvent } from './parse-event.js';
+import { parseEvent, type UnderstoodEvent } from '../receive/parse-event.js';
 
 /** Subjects that a process works on at a time. */
 const CONCURRENCY = 4;

@@ -12,7 +12,7 @@ import { Contract } from '../../platform/contract/contract.js';
 import type { WorkQueue } from '../../queue/work/work-queue.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
 import { type SealedPlace, Vault } from '../../vault/vault.js';
-import { parseEvent } from '../process/parse-event.js';
+import { parseEvent } from './parse-event.js';
 import type { VerifiedDelivery } from './verify-delivery.js';
 
 /** The platform gives up after five seconds; 503 must leave within two. */
