@@ -14,9 +14,11 @@ interface Row {
   signature: Buffer;
   body: Buffer;
   timestamp: string;
+  subject: string;
+  eventType: string;
 }
 
-const COLUMNS = 'bench_inbox (signature, body, sent_at, secret_index)';
+const COLUMNS = 'bench_inbox (signature, body, sent_at, secret_index, subject, event_type)';
 
 /** Minimal adaptive group commit: no deadline, no limit, no retry. */
 function groupCommit(pool: pg.Pool): (row: Row) => Promise<void> {
@@ -28,12 +30,14 @@ function groupCommit(pool: pg.Pool): (row: Row) => Promise<void> {
     try {
       await pool.query({
         name: 'group',
-        text: `INSERT INTO ${COLUMNS} SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[])`,
+        text: `INSERT INTO ${COLUMNS} SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[], $5::text[], $6::text[])`,
         values: [
           group.map(({ row }) => row.signature),
           group.map(({ row }) => row.body),
           group.map(({ row }) => row.timestamp),
           group.map(() => 0),
+          group.map(({ row }) => row.subject),
+          group.map(({ row }) => row.eventType),
         ],
       });
       for (const { done } of group) done();
@@ -54,8 +58,9 @@ function keeper(): (row: Row) => Promise<unknown> {
   if (floor === 'hmac') return async () => undefined;
   const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: floor === 'insert' ? 16 : 2 });
   if (floor === 'group') return groupCommit(pool);
-  const text = `INSERT INTO ${COLUMNS} VALUES ($1, $2, $3, 0)`;
-  return ({ signature, body, timestamp }) => pool.query({ name: 'insert', text, values: [signature, body, timestamp] });
+  const text = `INSERT INTO ${COLUMNS} VALUES ($1, $2, $3, 0, $4, $5)`;
+  return ({ signature, body, timestamp, subject, eventType }) =>
+    pool.query({ name: 'insert', text, values: [signature, body, timestamp, subject, eventType] });
 }
 
 async function main(): Promise<void> {
@@ -69,7 +74,8 @@ async function main(): Promise<void> {
     const digest = createHmac('sha256', secret).update(`v0:${timestamp}:`).update(body).digest();
     const given = Buffer.from(String(signature), 'hex');
     if (given.length !== digest.length || !timingSafeEqual(given, digest)) return void reply.code(401).send();
-    void keep({ signature: given, body, timestamp: String(timestamp) }).then(
+    const { sessionId: subject, eventType } = JSON.parse(String(body)) as { sessionId: string; eventType: string };
+    void keep({ signature: given, body, timestamp: String(timestamp), subject, eventType }).then(
       () => reply.code(204).send(),
       () => reply.code(503).send(),
     );

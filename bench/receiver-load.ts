@@ -4,12 +4,12 @@ import { createConnection, type Socket } from 'node:net';
 import { signWebhook } from '../src/platform/webhook-signature.js';
 import { percentile } from './bench-row.js';
 
+const CONNECTIONS = 64;
+
 /** An order: the webhooks to send. */
 export interface LoadOrder {
   port: number;
-  path: string;
   secret: string;
-  connections: number;
   seconds: number;
   /** Requests per second, without waiting for answers; undefined: each connection sends the next one after an answer. */
   rate?: number;
@@ -28,7 +28,7 @@ export interface LoadReport {
   worst: number;
 }
 
-function prepare({ port, path, secret, requests }: LoadOrder): Buffer[] {
+function prepare({ port, secret, requests }: LoadOrder): Buffer[] {
   const timestamp = String(Date.now());
   return Array.from({ length: requests }, () => {
     const body = JSON.stringify({
@@ -40,7 +40,7 @@ function prepare({ port, path, secret, requests }: LoadOrder): Buffer[] {
     });
     const signature = signWebhook(secret, timestamp, Buffer.from(body));
     return Buffer.from(
-      `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\n` +
+      `POST /webhooks/platform HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nContent-Type: application/json\r\n` +
         `User-Agent: Service Webhook\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
         `x-service-signature: ${signature}\r\nx-service-timestamp: ${timestamp}\r\n\r\n${body}`,
     );
@@ -57,7 +57,7 @@ const NO_CONTENT = Buffer.from('HTTP/1.1 204');
 
 async function run(order: LoadOrder): Promise<LoadReport> {
   const requests = prepare(order);
-  const sockets = await Promise.all(Array.from({ length: order.connections }, () => connect(order.port)));
+  const sockets = await Promise.all(Array.from({ length: CONNECTIONS }, () => connect(order.port)));
   const waits: number[] = [];
   let accepted = 0;
   let refused = 0;

@@ -39,9 +39,9 @@ export class WebhookSender {
     private readonly random: SeededRandom,
   ) {}
 
-  async deliver(body: string): Promise<Sent> {
+  /** @param timestamp with the same body as before, an exact repeat */
+  async deliver(body: string, timestamp = String(Date.now())): Promise<Sent> {
     const sent: Sent = { body, signatures: [], acknowledged: false, tries: 0, slowest: 0 };
-    let timestamp = String(Date.now());
     for (const wait of [0, ...RETRY_MS]) {
       if (wait > 0) await delay(wait);
       if (wait > 0 && this.random.below(2) === 0) timestamp = String(Date.now());

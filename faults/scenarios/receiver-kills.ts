@@ -1,6 +1,7 @@
 import { askRedis } from '../../harness/redis-server.js';
 import type { Scenario } from '../scenario.js';
 import { DeliveryWork } from '../workload/delivery-work.js';
+import { underRepeats } from '../workload/repeat-work.js';
 import type { World } from '../world.js';
 
 const KILLS = 100;
@@ -8,15 +9,16 @@ const KILLS = 100;
 const FAULTS_OF_STORES = 5;
 const PER_SECOND = 100;
 
-/** Receivers are killed during deliveries, while PostgreSQL is restarted and Redis is flushed. */
+/** One delivery is repeated without end. Then receivers are killed while PostgreSQL is restarted and Redis is flushed. */
 export const receiverKills: Scenario = {
   name: 'receiver',
-  says: '100 SIGKILLs of receivers during deliveries, while PostgreSQL is restarted and Redis is flushed',
+  says: '200 repeats of a delivery a second; 100 SIGKILLs of receivers, while PostgreSQL is restarted and Redis is flushed',
   minutes: 5,
   wanted: { without: ['getSession', 'getProcessingSession'] },
   async run(world) {
     const { processes } = world;
     await processes.start('api,worker', 'api,worker', 'api,worker');
+    await underRepeats(world);
     const work = new DeliveryWork(world, PER_SECOND);
     const kills = world.sized(KILLS, 3);
     const every = Math.max(1, Math.floor(kills / world.sized(FAULTS_OF_STORES)));

@@ -14,9 +14,7 @@ const EVENTS: { eventType: SessionEventType; aiNotesEnabled: boolean | null }[] 
 /** Maximum distance between events of one session, which come in any order. */
 const SPREAD = 200;
 
-/** Unhandled deliveries, and repeats that make a delivery due again. */
-const LEFT =
-  '(SELECT id FROM webhook_deliveries WHERE due_at IS NOT NULL UNION ALL SELECT id FROM webhook_repeats) AS awaited';
+const LEFT = 'webhook_deliveries WHERE due_at IS NOT NULL';
 
 interface KnownSession {
   id: string;
