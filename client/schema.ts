@@ -2384,15 +2384,15 @@ export interface components {
         };
         DeliveryResponse: {
             id: string;
-            /** @description Null before the first attempt, and if the body contains none that can be shown */
+            /** @description Null if the body contains none that can be shown */
             eventType: string | null;
-            /** @description The platform's id of the subject; null before the first attempt, and if the body contains none */
+            /** @description The platform's id of the subject; null if the body contains none */
             subject: string | null;
             /** @enum {string} */
             state: "dead" | "failed" | "ignored" | "not-understood" | "processed" | "received";
             /** Format: date-time */
             receivedAt: string;
-            /** @description Failed attempts since it was last received, repeated or replayed */
+            /** @description Failed attempts since it was last received or replayed */
             attempts: number;
             error: components["schemas"]["DeliveryErrorResponse"] | null;
             /** @description Identical repeats. Each was processed again */
