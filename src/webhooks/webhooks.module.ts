@@ -8,14 +8,14 @@ import { InboxRepository } from './process/inbox.repository.js';
 import { InboxLoop } from './process/inbox-loop.js';
 import { InboxAppender } from './receive/inbox-appender.js';
 import { InboxWriterRepository } from './receive/inbox-writer.repository.js';
-import { Rejections } from './receive/rejections.js';
+import { ReceiverHealth } from './receive/receiver-health.js';
 import { WebhooksController } from './webhooks.controller.js';
 
 /** From the platform's POST into the inbox, the inbox for operators, and the registry in which features put handlers. */
 @Global()
 @Module({
   controllers: [DeliveriesController, WebhooksController],
-  providers: [DeliveriesService, EventHandlers, InboxAppender, InboxWriterRepository, Rejections],
+  providers: [DeliveriesService, EventHandlers, InboxAppender, InboxWriterRepository, ReceiverHealth],
   exports: [DeliveriesService, EventHandlers],
 })
 export class WebhooksModule {}

@@ -624,11 +624,12 @@ CREATE TABLE "webhook_repeats" (
     CONSTRAINT "webhook_repeats_pkey" PRIMARY KEY ("id")
 );
 
-CREATE TABLE "webhook_rejections" (
-    "minute" TIMESTAMPTZ(3) NOT NULL,
-    "cause" TEXT NOT NULL,
-    "count" INTEGER NOT NULL,
-    CONSTRAINT "webhook_rejections_pkey" PRIMARY KEY ("minute","cause")
+-- At most one row.
+CREATE TABLE "webhook_receiver" (
+    "id" SMALLINT NOT NULL DEFAULT 1 CHECK ("id" = 1),
+    "genuine_at" TIMESTAMPTZ(3),
+    "refusals" JSONB NOT NULL DEFAULT '{}',
+    CONSTRAINT "webhook_receiver_pkey" PRIMARY KEY ("id")
 );
 
 CREATE TABLE "platform_users" (
