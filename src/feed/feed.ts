@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { prepared } from '../database/database.js';
 import { PrismaService, type Tx } from '../database/prisma.service.js';
 import { FeedBell } from './feed-bell.js';
 import type { FeedType } from './feed-types.js';
@@ -23,7 +24,7 @@ export class Feed {
   async append(tx: Tx, { type, subject, data }: PendingFeedEvents): Promise<void> {
     // By pg, because a raw statement of Prisma costs three times as much, and each change of a person or session appends.
     const insert = 'INSERT INTO feed_events (type, at, subject, data) VALUES ($1, clock_timestamp(), $2, $3)';
-    await this.prisma.sql(tx).query(insert, [type, subject, JSON.stringify(data)]);
+    await this.prisma.sql(tx).query(prepared(insert, [type, subject, JSON.stringify(data)]));
     this.prisma.afterCommit(tx, this.bell.ring);
   }
 

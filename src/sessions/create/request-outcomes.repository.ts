@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
+import { prepared } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { RELEASE } from '../../due-rows/lease.js';
 import { rowOfEvent } from '../../platform/send/request-rows.js';
@@ -24,6 +25,14 @@ interface NamingEvent {
 /** SQL assignments of a request that has ended. Plan and text are erased. */
 const ENDED = `request = NULL, settled_at = clock_timestamp(), fault = NULL, failures = 0, refused_at = NULL, changed = true,
   ${RELEASE}`;
+
+/** The request that an event with an appointment ($1) of a provider ($2), received at $3, can belong to. */
+const MATCHING = `
+  SELECT ${SESSION_COLUMNS}, ${ATTEMPT_IN_FLIGHT} AS "inFlight" FROM sessions t
+  WHERE correlation_id = $1 AND provider_user_id = $2 AND attempted_at IS NOT NULL AND requested_at <= $3
+    AND (state IN ('Requested', 'Unknown') OR state = 'Rejected' AND NOT abandoned AND NOT EXISTS (
+      SELECT FROM sessions other WHERE other.correlation_id = $1 AND other.provider_user_id = $2 AND other.id <> t.id))
+  FOR UPDATE`;
 
 /** The outcomes of requests for sessions. Each is settled once: by its answer, by an event or manually. */
 @Injectable()
@@ -76,14 +85,9 @@ export class RequestOutcomes implements Outcomes<SessionRow, { sessionId: string
    * @returns `inFlight`: its answer will show whether the event belongs to it
    */
   async matching(tx: PoolClient, event: NamingEvent): Promise<{ request: SessionRow; inFlight: boolean } | undefined> {
-    const { rows } = await tx.query<SessionRow & { inFlight: boolean }>(
-      `SELECT ${SESSION_COLUMNS}, ${ATTEMPT_IN_FLIGHT} AS "inFlight" FROM sessions t
-       WHERE correlation_id = $1 AND provider_user_id = $2 AND attempted_at IS NOT NULL AND requested_at <= $3
-         AND (state IN ('Requested', 'Unknown') OR state = 'Rejected' AND NOT abandoned AND NOT EXISTS (
-           SELECT FROM sessions other WHERE other.correlation_id = $1 AND other.provider_user_id = $2 AND other.id <> t.id))
-       FOR UPDATE`,
-      [event.partnerAppointmentId, event.providerUserId, event.receivedAt],
-    );
+    const { providerUserId, partnerAppointmentId, receivedAt } = event;
+    const values = [partnerAppointmentId, providerUserId, receivedAt];
+    const { rows } = await tx.query<SessionRow & { inFlight: boolean }>(prepared(MATCHING, values));
     return rows[0] && { request: rows[0], inFlight: rows[0].inFlight };
   }
 

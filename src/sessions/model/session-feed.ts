@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { prepared } from '../../database/database.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Feed } from '../../feed/feed.js';
 import { type FeedType } from '../../feed/feed-types.js';
@@ -27,6 +28,11 @@ interface Published extends Pick<SessionRow, 'sessionId' | 'partnerAppointmentId
   clients: string[];
 }
 
+/** What events show of a session. */
+const PUBLISHED = `
+  SELECT shown_id AS "shownId", session_id AS "sessionId", partner_appointment_id AS "partnerAppointmentId",
+    ai_notes_enabled AS "aiNotesEnabled", ${SHOWN_PEOPLE} FROM sessions t WHERE id = $1`;
+
 /** Publishes the events of sessions in the transactions that cause them. */
 @Injectable()
 export class SessionFeed {
@@ -41,11 +47,7 @@ export class SessionFeed {
   /** @param id of the session's row, after its changes */
   async publish(tx: PoolClient, id: string, events: readonly SessionFeedEvent[]): Promise<void> {
     if (events.length === 0) return;
-    const { rows } = await tx.query<Published>(
-      `SELECT shown_id AS "shownId", session_id AS "sessionId", partner_appointment_id AS "partnerAppointmentId",
-         ai_notes_enabled AS "aiNotesEnabled", ${SHOWN_PEOPLE} FROM sessions t WHERE id = $1`,
-      [id],
-    );
+    const { rows } = await tx.query<Published>(prepared(PUBLISHED, [id]));
     for (const { shownId, ...shown } of rows) {
       for (const { type, ...event } of events) {
         await this.feed.append(await this.prisma.in(tx), {

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import { prepared } from '../../database/database.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { SessionEvent, SessionEventType } from '../../platform/contract/wire-types.js';
 import { SESSION_COLUMNS, updateSession } from '../model/session-columns.js';
@@ -82,7 +83,7 @@ export class SessionEventsRepository {
   }
 
   private async findOrCreate(tx: PoolClient, sessionId: string, since: Date | null): Promise<FoundRow> {
-    const { rows } = await tx.query<FoundRow>(FIND_OR_CREATE, [sessionId, since]);
+    const { rows } = await tx.query<FoundRow>(prepared(FIND_OR_CREATE, [sessionId, since]));
     const [row] = rows;
     if (!row) throw new Error('A session was neither found nor created.');
     return row;

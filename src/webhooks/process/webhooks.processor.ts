@@ -15,6 +15,7 @@ import { WorkStore } from '../../queue/work/work-store.js';
 import { MissingDataKey } from '../../vault/unreadable-value.js';
 import { Vault } from '../../vault/vault.js';
 import { bodyPlace } from '../receive/inbox.writer.js';
+import { parseEvent, type UnderstoodEvent } from '../receive/parse-event.js';
 import { EventHandlers, type Handled } from './event-handlers.js';
 import {
   FIRST_PLACE,
@@ -23,7 +24,6 @@ import {
   type StartedDelivery,
   WAITING_SUBJECTS,
 } from './inbox.repository.js';
-import { parseEvent, type UnderstoodEvent } from '../receive/parse-event.js';
 
 /** Subjects that a process works on at a time. */
 const CONCURRENCY = 4;
