@@ -80,7 +80,7 @@ export class DeliveryResponse {
   /** Failed attempts since it was last received or replayed */
   attempts!: number;
   error!: DeliveryErrorResponse | null;
-  /** Identical repeats. Each was processed again */
+  /** Identical repeats. It was processed again after them */
   repeats!: number;
   /** Time in its timestamp header */
   sentAt!: Date;

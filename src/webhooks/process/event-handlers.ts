@@ -47,8 +47,6 @@ export class EventHandlers implements OnModuleInit {
 
   /** The handler of an event type. */
   of(eventType: EventType): EventHandler {
-    const handler = this.handlers.get(eventType);
-    if (!handler) throw new Error(`The webhook event ${eventType} has no handler.`);
-    return handler;
+    return this.handlers.get(eventType) as EventHandler;
   }
 }

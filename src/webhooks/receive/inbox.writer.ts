@@ -94,8 +94,6 @@ export class InboxWriter implements OnModuleInit, OnModuleDestroy, OnApplication
       application_name: 'notebridge-receiver',
     });
     this.queue = queues.of('webhooks');
-    const sizes = [1, 2, 5, 10, 20, 50, 100, 200, LIMITS.batch.rows];
-    const groups = metrics.histogram('webhook_commit_rows', 'Deliveries in one commit', [], sizes);
     const stored = metrics.counter('webhook_kept_total', 'Deliveries committed and acknowledged');
     this.notStored = metrics.counter(
       'webhook_not_kept_total',
@@ -104,7 +102,6 @@ export class InboxWriter implements OnModuleInit, OnModuleDestroy, OnApplication
     this.group = new GroupCommit<Row>(LIMITS, {
       commit: async (rows) => {
         await this.insert(rows);
-        groups.observe(rows.length);
         stored.inc(rows.length);
         this.addJobs(rows);
       },
