@@ -2397,7 +2397,7 @@ export interface components {
             /** @description Failed attempts since it was last received or replayed */
             attempts: number;
             error: components["schemas"]["DeliveryErrorResponse"] | null;
-            /** @description Identical repeats. Each was processed again */
+            /** @description Identical repeats. It was processed again after them */
             repeats: number;
             /**
              * Format: date-time

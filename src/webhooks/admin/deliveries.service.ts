@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../../audit/audit.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
-import type { Prisma } from '../../generated/prisma/client.js';
 import { Problem } from '../../http/problem/problem.js';
 import { BIGINT, decodeCursor, pageOf } from '../../http/request/page.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
@@ -15,9 +14,18 @@ import {
   type ReplayResponse,
 } from './deliveries.dto.js';
 
-type Row = Prisma.WebhookDeliveryGetPayload<{ omit: typeof WITHOUT_BODY }>;
-
 const WITHOUT_BODY = { body: true } as const;
+
+/** A delivery as it is stored, without its body. */
+type Row = Omit<DeliveryResponse, 'id' | 'subject' | 'state' | 'sentAt' | 'error'> & {
+  id: bigint;
+  signature: Uint8Array;
+  subject: string;
+  state: string;
+  sentAt: bigint;
+  starts: number;
+  reason: string | null;
+};
 
 /** The states of pending deliveries. */
 const PENDING: readonly DeliveryState[] = ['received', 'failed'];
