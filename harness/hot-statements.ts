@@ -44,6 +44,7 @@ const SMALL = [
   'people_urgent_idx',
   'sessions_backlog_idx',
   'webhook_deliveries_due_at_idx',
+  'webhook_deliveries_pending_idx',
   'sessions_due_idx',
   'sessions_in_flight_idx',
   'sessions_open_idx',

@@ -6,6 +6,8 @@ const MAX_RUNS = 100_000;
 
 /** A worker, as its store sees it. */
 interface StoreWorker {
+  /** Of its queue. */
+  readonly name: string;
   readonly inProgress: number;
   readonly nextInMs: number | undefined;
   startNext(): Promise<void> | undefined;
@@ -62,11 +64,13 @@ export class MemoryStore {
   /**
    * Takes the next job that can be taken now, and starts its processor.
    *
+   * @param queue the only one to take from
    * @returns resolves when the job has ended; undefined if no worker can take one
    */
-  startNext(): Promise<void> | undefined {
+  startNext(queue?: string): Promise<void> | undefined {
     if (this.isAway) return undefined;
     for (const worker of this.workers) {
+      if (queue !== undefined && worker.name !== queue) continue;
       const ended = worker.startNext();
       if (!ended) continue;
       this.workers = [...this.workers.filter((other) => other !== worker), worker];
@@ -79,12 +83,13 @@ export class MemoryStore {
    * Starts jobs until none can be taken, and waits for those that it started. A job that another call started may still be
    * in progress afterwards.
    *
+   * @param queue the only one to take from
    * @throws Error if the work never ends
    */
-  async runDue(): Promise<void> {
+  async runDue(queue?: string): Promise<void> {
     const started = new Set<Promise<void>>();
     for (let runs = 0; runs < MAX_RUNS; runs += 1) {
-      const ended = this.startNext();
+      const ended = this.startNext(queue);
       if (ended) {
         const kept: Promise<void> = ended.finally(() => started.delete(kept));
         started.add(kept);

@@ -12,7 +12,6 @@ import { Feeder } from '../../src/queue/work/feeder.js';
 import { RequestSender } from '../../src/sessions/create/request-sender.js';
 import { ProcessingRefresher } from '../../src/sessions/refresh/processing-refresher.js';
 import { SessionRefresher } from '../../src/sessions/refresh/refresh.repository.js';
-import { InboxLoop } from '../../src/webhooks/process/inbox-loop.js';
 import type { MemoryStore } from '../memory-queue/memory-store.js';
 
 /**
@@ -31,7 +30,6 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
     await feeder.round();
     await store.runDue();
   };
-  const inbox = app.get(InboxLoop, { strict: false });
   const requests = app.get(RequestSender, { strict: false });
   const sessions = app.get(SessionRefresher, { strict: false });
   const processing = app.get(ProcessingRefresher, { strict: false });
@@ -44,9 +42,11 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
   const linker = app.get(AuditLinker, { strict: false });
   const retention = app.get(Retention, { strict: false });
   return {
+    /** Handles webhooks, and nothing that follows from them. */
     async inbox() {
-      inbox.trigger();
-      await inbox.finished();
+      await step();
+      await feeder.round();
+      await store.runDue('webhooks');
     },
     async requests() {
       await requests.run();
@@ -89,7 +89,6 @@ export type Work = ReturnType<typeof workOf>;
 
 /** The work of each poll that the service declares. A poll that is missing here fails the start. */
 export const WORK_OF_POLLS: Record<string, keyof Work> = {
-  'webhook inbox': 'inbox',
   'session requests': 'requests',
   'lost session requests': 'requests',
   sessions: 'sessions',
@@ -106,7 +105,6 @@ export const WORK_OF_POLLS: Record<string, keyof Work> = {
 
 /** The work that a notification of each queue starts. */
 export const WORK_OF_QUEUES: Record<QueueName, keyof Work> = {
-  'webhook-inbox': 'inbox',
   sessions: 'sessions',
   'session-requests': 'requests',
   compliance: 'compliance',

@@ -4,7 +4,7 @@ import { Feed } from '../feed/feed.js';
 import { Contract } from '../platform/contract/contract.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type EventHandler, EventHandlers, type Handled, type InboxEvent } from '../webhooks/process/event-handlers.js';
-import type { JobEventType } from '../webhooks/process/parse-event.js';
+import type { JobEventType } from '../webhooks/receive/parse-event.js';
 import { JobOutcomes } from './job-outcomes.repository.js';
 
 /** Records the ends of compliance jobs, known or not, and publishes every event of a smart edit job. */
@@ -22,7 +22,7 @@ export class JobEventsHandler implements EventHandler<InboxEvent<JobEventType>> 
     handlers.register(this, 'SMART_EDIT_JOB_COMPLETED', 'SMART_EDIT_JOB_FAILED');
   }
 
-  readonly afterCommit = () => this.notifier.notify('compliance');
+  private readonly notify = () => this.notifier.notify('compliance');
 
   /** An event of an unknown compliance job waits while it may belong to a submission in flight. */
   async handle({ eventType, jobId, receivedAt }: InboxEvent<JobEventType>, tx: Tx): Promise<Handled> {
@@ -35,6 +35,7 @@ export class JobEventsHandler implements EventHandler<InboxEvent<JobEventType>> 
     const sql = this.prisma.sql(tx);
     if (await this.outcomes.mayBelongToSubmission(sql, jobId, receivedAt)) return 'waiting';
     await this.outcomes.recordEnd(sql, jobId, end, canReadEnds(this.contract));
+    this.prisma.afterCommit(tx, this.notify);
     return 'processed';
   }
 }

@@ -26,12 +26,13 @@ export class SessionEventsHandler implements EventHandler<InboxEvent<SessionsEve
     handlers.register(this, ...SESSION_EVENT_TYPES, 'PROCESSING_SESSION_FINISHED', 'PROCESSING_SESSION_NOTES_FINISHED');
   }
 
-  readonly afterCommit = () => this.notifier.notify('sessions');
+  private readonly notify = () => this.notifier.notify('sessions');
 
   async handle(event: InboxEvent<SessionsEventType>, tx: Tx): Promise<Handled> {
     if (event.eventType === 'PROCESSING_SESSION_FINISHED') await this.finished(event, tx);
     else if (event.eventType === 'PROCESSING_SESSION_NOTES_FINISHED') await this.notesFinished(event, tx);
     else return this.handleSessionEvent(event, tx);
+    this.prisma.afterCommit(tx, this.notify);
     return 'processed';
   }
 
@@ -47,6 +48,7 @@ export class SessionEventsHandler implements EventHandler<InboxEvent<SessionsEve
     if (match && !isKnown) await this.requests.settleByEvent(sql, match.request, sessionId);
     await this.events.recordEvent(sql, event, waitingSince);
     if (match && isKnown && !match.inFlight) await this.requests.settleByEvent(sql, match.request);
+    this.prisma.afterCommit(tx, this.notify);
     return 'processed';
   }
 

@@ -8,9 +8,7 @@ import { problemOf } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { WEBHOOK_SIGNATURE_HEADER, WEBHOOK_TIMESTAMP_HEADER } from '../platform/contract/wire-types.js';
-import { Vault } from '../vault/vault.js';
-import { InboxAppender } from './receive/inbox-appender.js';
-import { bodyPlace } from './receive/inbox-writer.repository.js';
+import { InboxWriter } from './receive/inbox.writer.js';
 import { Rejections } from './receive/rejections.js';
 import { headerFault, verifyDelivery } from './receive/verify-delivery.js';
 
@@ -32,8 +30,7 @@ export class WebhooksController {
   constructor(
     env: Env,
     private readonly clock: Clock,
-    private readonly vault: Vault,
-    private readonly inbox: InboxAppender,
+    private readonly inbox: InboxWriter,
     private readonly rejections: Rejections,
   ) {
     this.rules = { secrets: env.PLATFORM_WEBHOOK_SECRET, maxAgeSeconds: env.WEBHOOK_MAX_AGE_SECONDS };
@@ -63,11 +60,7 @@ export class WebhooksController {
       this.rejections.count(verified);
       throw NOT_GENUINE;
     }
-    const { signature, sentAt, secretIndex } = verified;
-    const sealed = this.vault.seal(bodyPlace(signature), bytes);
-    const delivery = { signature: Buffer.from(signature, 'hex'), body: sealed, sentAt, secretIndex };
-    await this.inbox.append(delivery).catch(() => {
-      this.inbox.countNotKept();
+    await this.inbox.store(verified).catch(() => {
       throw NOT_KEPT;
     });
   }

@@ -56,7 +56,6 @@ export const NOT_LISTED: Record<string, string> = {
     'It repeats an answer for a day, and is found only by a fingerprint. Sessions erase theirs.',
     'idempotency_records',
   ),
-  ...because('It is counted in its delivery within a moment.', 'webhook_repeats'),
   ...because('It is a keyed fingerprint.', 'handed_out_urls'),
   ...because('It names operations and places in answers.', 'unreadable_answers'),
   ...because('It holds the ids of people whose calls failed in the last minutes.', 'platform_pauses'),

@@ -42,7 +42,7 @@ describeInBrowser('the console', () => {
     const body = { name: 'k', scopes: ['imports'] };
     const { key } = (await world.call<NewApiKeyResponse>('POST', '/v1/api-keys', { body })).body;
     await world.sql(
-      `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, state, due_at) VALUES ('s', 'b', 0, 0, 'dead', NULL)`,
+      `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, subject, state, due_at) VALUES ('s', 'b', 0, 0, 's-1', 'dead', NULL)`,
     );
     const page = await open(world.url, '/imports', key);
     await page.getByRole('heading', { name: 'Imports' }).waitFor();

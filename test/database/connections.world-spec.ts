@@ -6,7 +6,7 @@ import { FeedBell } from '../../src/feed/feed-bell.js';
 import { UploadConnectionPool } from '../../src/imports/upload/upload-connections.js';
 import { WorkerProcess } from '../../src/processes/worker-process.js';
 import { openBackend } from '../../src/queue/backend/queue-store.js';
-import { InboxWriterRepository } from '../../src/webhooks/receive/inbox-writer.repository.js';
+import { InboxWriter } from '../../src/webhooks/receive/inbox.writer.js';
 import { useWorld } from '../world/use-world.js';
 
 /** Defaults of a database that would change answers or end connections, with the values that a connection needs. */
@@ -45,7 +45,7 @@ const CONNECTIONS: Record<string, (query: (client: Pick<pg.Pool, 'query'>) => Pr
   commands: (query) => withClient(world.get(Env).DATABASE_URL, query),
   heartbeats: (query) => query(poolOf(WorkerProcess, 'own')),
   uploads: (query) => query(poolOf(UploadConnectionPool, 'pool')),
-  webhooks: (query) => query(poolOf(InboxWriterRepository, 'pool')),
+  webhooks: (query) => query(poolOf(InboxWriter, 'pool')),
   'feed readers': async (query) => {
     const bell = world.get(FeedBell);
     const isListening = new Promise<void>((resolve) => bell.onRing(resolve));

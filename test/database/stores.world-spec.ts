@@ -2,13 +2,13 @@ import type pg from 'pg';
 import { discardConnections, keepOpen, newPool } from '../../src/database/connect/pools.js';
 import { Database } from '../../src/database/database.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
-import { InboxWriterRepository } from '../../src/webhooks/receive/inbox-writer.repository.js';
+import { InboxWriter } from '../../src/webhooks/receive/inbox.writer.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
 
 const checks = async () => (await world.call<HealthReport>('GET', '/health/ready')).body.checks;
-const receiverPool = () => Reflect.get(world.get(InboxWriterRepository), 'pool') as pg.Pool;
+const receiverPool = () => Reflect.get(world.get(InboxWriter), 'pool') as pg.Pool;
 
 /** Runs a statement on every open connection of a pool, such as one that makes its server look demoted. */
 async function onEach(pool: pg.Pool, statement: string): Promise<void> {

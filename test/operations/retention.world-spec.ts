@@ -55,8 +55,8 @@ describe('retention after 100 days', () => {
     const rejection = `INSERT INTO webhook_rejections VALUES (now(), 'stale', 1)`;
     for (const state of ['processed', 'ignored', 'failed', 'dead', 'received']) {
       await sql(
-        `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, state, received_at)
-         VALUES ($1, '', 0, 0, $2::delivery_state, now())`,
+        `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, subject, state, received_at)
+         VALUES ($1, '', 0, 0, $2, $2, now())`,
         [Buffer.from(state), state],
       );
     }

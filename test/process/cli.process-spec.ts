@@ -386,8 +386,8 @@ describe('an operator', () => {
   it('counts several deliveries before it replays them, after confirmation', async () => {
     expect((await run('replay', '--state', 'dead'))[1]).toContain('No matching deliveries');
     await world.sql(
-      `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, state, due_at)
-       SELECT decode(md5(n::text), 'hex'), '\\x00', 0, 0, 'dead', NULL FROM generate_series(1, 3) n`,
+      `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, subject, state, due_at)
+       SELECT decode(md5(n::text), 'hex'), '\\x00', 0, 0, 's-1', 'dead', NULL FROM generate_series(1, 3) n`,
     );
     expect(await run('replay', '--state', 'dead')).toEqual([2, expect.stringContaining('3 deliveries would be')]);
     const [code, output] = await run('replay', '--state', 'dead', '--yes', '--json');

@@ -113,11 +113,11 @@ describe('an API process and its workers', () => {
     } finally {
       await lock.end();
     }
-    const left = await world.sql<{ takes: number; due: boolean }>(
-      "SELECT takes, due_at <= now() AS due FROM webhook_deliveries WHERE state = 'received' AND attempts = 0",
+    const left = await world.sql<{ starts: number; due: boolean }>(
+      "SELECT starts, due_at <= now() AS due FROM webhook_deliveries WHERE state = 'received' AND attempts = 0",
     );
     expect(left.length).toBeGreaterThan(0);
-    expect(left).toEqual(left.map(() => ({ takes: 0, due: true })));
+    expect(left).toEqual(left.map(() => ({ starts: 0, due: true })));
   });
 
   test('during SHUTDOWN_DELAY_SECONDS health reports it, and each answer ends its connection', async () => {

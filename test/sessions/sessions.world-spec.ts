@@ -156,7 +156,9 @@ describe('a session that arrives by webhooks', () => {
       partnerAppointmentId: 'a-1',
     };
     const { id } = (await world.call<SessionResponse>('POST', '/v1/sessions', { body, wait: 0 })).body;
+    world.platform.set({ webhookDropRate: 1 });
     const held = await world.untilHeld({ operation: 'createSession' });
+    world.platform.set({ webhookDropRate: 0 });
     const [session] = world.platform.simulator.state.sessions.list();
     if (!session) throw new Error('The platform has no session.');
     world.platform.injectFault({ operation: 'getSession', kind: 'status', status: 503 });

@@ -5,7 +5,7 @@ import { Database } from '../../src/database/database.js';
 import { Retention } from '../../src/operations/retention.js';
 import type { Poller } from '../../src/queue/notifier/poller.js';
 import { Vault } from '../../src/vault/vault.js';
-import { InboxLoop } from '../../src/webhooks/process/inbox-loop.js';
+import { InboxRepository } from '../../src/webhooks/process/inbox.repository.js';
 import { useWorld } from './use-world.js';
 
 const world = useWorld();
@@ -112,9 +112,9 @@ describe('background work', () => {
 
   test('fails the test if it never ends, and lists the latest statements', async () => {
     await world.sql('CREATE TABLE noted (number int)');
-    jest.spyOn(world.get(InboxLoop), 'nextDue').mockReturnValue('now()');
-    const endless = jest.spyOn(world.get(InboxLoop), 'finished').mockImplementation(async () => {
+    const endless = jest.spyOn(world.get(InboxRepository), 'dueSubjects').mockImplementation(async () => {
       await world.get(Database).pool.query('INSERT INTO noted VALUES (1)');
+      return [{ id: 'endless' }];
     });
     await expect(world.settle(20)).rejects.toThrow(/never settles.*INSERT INTO noted/s);
     endless.mockRestore();

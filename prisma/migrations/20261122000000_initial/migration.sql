@@ -3,7 +3,6 @@
 
 CREATE TYPE "person_kind" AS ENUM ('provider', 'client');
 CREATE TYPE "row_outcome" AS ENUM ('pending', 'created', 'linked', 'updated', 'unchanged', 'skipped', 'rejected', 'failed', 'needsReview', 'deleted');
-CREATE TYPE "delivery_state" AS ENUM ('received', 'processed', 'ignored', 'not-understood', 'failed', 'dead');
 
 CREATE TABLE "key_uses" (
     "setting" TEXT NOT NULL,
@@ -598,11 +597,11 @@ CREATE TABLE "webhook_deliveries" (
     "sent_at" BIGINT NOT NULL,
     "secret_index" SMALLINT NOT NULL,
     "event_type" TEXT,
-    "subject" TEXT,
-    "state" "delivery_state" NOT NULL DEFAULT 'received',
+    "subject" TEXT NOT NULL,
+    "state" TEXT NOT NULL DEFAULT 'received',
     "reason" TEXT,
     "attempts" INTEGER NOT NULL DEFAULT 0,
-    "takes" INTEGER NOT NULL DEFAULT 0,
+    "starts" INTEGER NOT NULL DEFAULT 0,
     "repeats" INTEGER NOT NULL DEFAULT 0,
     "due_at" TIMESTAMPTZ(3) DEFAULT clock_timestamp(),
     "received_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
@@ -612,17 +611,10 @@ CREATE TABLE "webhook_deliveries" (
 CREATE UNIQUE INDEX "webhook_deliveries_signature_key" ON "webhook_deliveries"("signature");
 -- Finished rows cost the index nothing.
 CREATE INDEX "webhook_deliveries_due_at_idx" ON "webhook_deliveries"("due_at") WHERE "due_at" IS NOT NULL;
-CREATE INDEX "webhook_deliveries_about_idx" ON "webhook_deliveries"("subject", "received_at", "id") WHERE "subject" IS NOT NULL;
+CREATE INDEX "webhook_deliveries_pending_idx" ON "webhook_deliveries"("subject", "sent_at", "id") WHERE "due_at" IS NOT NULL;
+CREATE INDEX "webhook_deliveries_about_idx" ON "webhook_deliveries"("subject", "received_at", "id");
 -- The receiver does not pay for it. Open deliveries are found by the index of due dates.
 CREATE INDEX "webhook_deliveries_state_id_idx" ON "webhook_deliveries"("state", "id") WHERE "state" IN ('ignored', 'not-understood', 'dead');
-
-CREATE TABLE "webhook_repeats" (
-    "id" BIGSERIAL NOT NULL,
-    "signature" BYTEA NOT NULL,
-    "times" INTEGER NOT NULL,
-    "received_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT "webhook_repeats_pkey" PRIMARY KEY ("id")
-);
 
 CREATE TABLE "webhook_rejections" (
     "minute" TIMESTAMPTZ(3) NOT NULL,

@@ -1,5 +1,4 @@
 import { Clock } from '../../config/clock.js';
-import { WEBHOOK_INBOX_QUEUE } from '../backend/queue-names.js';
 import { QueueNotifier } from './queue-notifier.js';
 
 /** A planned queue, with the delays of its activations and the number of computations. */
@@ -9,15 +8,15 @@ function plannedQueue(nextInMs: () => Promise<number | null> = async () => 0) {
   const clock = Object.assign(new Clock(), { monotonicMs: () => 1_000 });
   const store = { add: async () => undefined, health: async () => ({ status: 'ok' as const }) };
   const notifier = new QueueNotifier(clock, store, { wakeIn: (ms) => delays.push(ms - 1_000) });
-  notifier.planned(WEBHOOK_INBOX_QUEUE, () => {
+  notifier.planned('sessions', () => {
     computed += 1;
     return nextInMs();
   });
   return {
     delays,
     computed: () => computed,
-    notify: (withinMs: number) => notifier.notify(WEBHOOK_INBOX_QUEUE, withinMs),
-    planAt: (inMs: number) => notifier.planAt(WEBHOOK_INBOX_QUEUE, inMs),
+    notify: (withinMs: number) => notifier.notify('sessions', withinMs),
+    planAt: (inMs: number) => notifier.planAt('sessions', inMs),
   };
 }
 

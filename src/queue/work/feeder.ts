@@ -9,7 +9,7 @@ import type { Schedule, WorkQueue } from './work-queue.js';
 /** Time between two rounds. A row whose job was lost waits at most as long. */
 export const ROUND_MS = 1_000;
 
-/** Maximum rows that wait in a queue, so that a pause or a hold takes effect within seconds. */
+/** Usual maximum of rows that wait in a queue, so that a pause or a hold takes effect within seconds. */
 export const QUEUE_LENGTH = 50;
 
 /** How long a shutdown waits for a round, which may wait for a silent database. */
@@ -29,10 +29,12 @@ export interface DueRow {
 export interface Fed {
   readonly queue: WorkQueue;
   /**
-   * The rows that are due now: up to `QUEUE_LENGTH` urgent ones, then as many of the others, each the longest due first.
+   * The rows that are due now: up to `length` urgent ones, then as many of the others, each the longest due first.
    * It leaves out the rows that may not be worked on for now.
    */
   due(): Promise<readonly DueRow[]>;
+  /** Maximum rows that wait in the queue; `QUEUE_LENGTH` by default. */
+  readonly length?: number;
   /** Maximum jobs in progress over all processes. */
   readonly concurrency?: number;
   readonly schedules?: readonly Schedule[];
@@ -89,14 +91,14 @@ export class Feeder implements OnApplicationBootstrap, OnModuleDestroy {
     await Promise.all(this.fed.map((fed) => this.fill(fed).catch((error: unknown) => this.warn(error))));
   }
 
-  private async fill({ queue, due, concurrency, schedules = [] }: Fed): Promise<void> {
+  private async fill({ queue, due, length = QUEUE_LENGTH, concurrency, schedules = [] }: Fed): Promise<void> {
     // A wiped store forgets both.
     if (concurrency !== undefined) await queue.setGlobalConcurrency(concurrency);
     for (const schedule of schedules) await queue.schedule(schedule);
     const rows = await due();
-    const waiting = rows.length > 0 ? await queue.waiting() : undefined;
+    const waiting = rows.length > 0 ? await queue.waiting(2 * length) : undefined;
     if (!waiting) return;
-    let room = QUEUE_LENGTH - waiting.size;
+    let room = length - waiting.size;
     for (const { id, urgent } of rows) {
       const job = waiting.get(id);
       // A row may have become urgent while its job waits. An urgent job stays untouched: it would move to the tail.

@@ -8,9 +8,6 @@ export const ADD_TIMEOUT_MS = 1_500;
 /** The priority of a job that is not urgent. Those without one come first. */
 export const NOT_URGENT = 10;
 
-/** Jobs that the feeder looks at, from the next one on: more than it lets wait. */
-const SEEN_JOBS = 100;
-
 /** Rows that wait for a worker, by their ids. */
 export type WaitingRows = ReadonlyMap<string, Pick<Job<RowJob>, 'priority'>>;
 
@@ -55,9 +52,14 @@ export class WorkQueue {
     return added ?? false;
   }
 
-  /** The first hundred rows of each priority that wait for a worker, the next one first; undefined without an answer of the store. */
-  async waiting(): Promise<WaitingRows | undefined> {
-    const jobs = await this.answered(() => this.queue.getJobs(['waiting', 'prioritized'], 0, SEEN_JOBS - 1, true));
+  /**
+   * The rows that wait for a worker, the next one first.
+   *
+   * @param limit of each priority
+   * @returns undefined without an answer of the store
+   */
+  async waiting(limit = 100): Promise<WaitingRows | undefined> {
+    const jobs = await this.answered(() => this.queue.getJobs(['waiting', 'prioritized'], 0, limit - 1, true));
     // A job that a worker takes meanwhile is undefined.
     return jobs && new Map(jobs.flatMap((job) => (job ? [[job.data.id, job]] : [])));
   }

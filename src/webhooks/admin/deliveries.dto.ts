@@ -70,13 +70,13 @@ export class DeliveryErrorResponse {
 /** A delivery without its content. */
 export class DeliveryResponse {
   id!: string;
-  /** Null before the first attempt, and if the body contains none that can be shown */
+  /** Null if the body contains none that can be shown */
   eventType!: string | null;
-  /** The platform's id of the subject; null before the first attempt, and if the body contains none */
+  /** The platform's id of the subject; null if the body contains none */
   subject!: string | null;
   state!: DeliveryState;
   receivedAt!: Date;
-  /** Failed attempts since it was last received, repeated or replayed */
+  /** Failed attempts since it was last received or replayed */
   attempts!: number;
   error!: DeliveryErrorResponse | null;
   /** Identical repeats. Each was processed again */

@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { Tx } from '../../database/prisma.service.js';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
-import type { PlatformEvent } from './parse-event.js';
+import type { PlatformEvent } from '../receive/parse-event.js';
 
 /** A genuine, understood event from the inbox. */
 export type InboxEvent<Type extends EventType = EventType> = Extract<PlatformEvent, { eventType: Type }> & {
@@ -12,21 +12,18 @@ export type InboxEvent<Type extends EventType = EventType> = Extract<PlatformEve
 };
 
 /**
- * The result of a handler. `ignored` if the event concerns nothing that this service stores. `waiting` if it must be
- * handled again in a second: the writes are rolled back, and no attempt is counted.
+ * The result of a handler. `ignored` if the event concerns nothing that this service stores. `waiting`, before it wrote
+ * anything, if it must be handled again in a second: no attempt is counted.
  */
 export type Handled = 'processed' | 'ignored' | 'waiting';
 
 /** A feature's handler of some event types. */
 export interface EventHandler<Event extends InboxEvent = InboxEvent> {
   /**
-   * Writes the effects of the event within the transaction that records its outcome, in a savepoint. After an error it is
-   * tried again. It runs again for a repeat, a replay and after a crash, in any order, and must not use other connections.
+   * Writes the effects of the event within the transaction that records its outcome. After an error it is tried again. It
+   * runs again for a repeat, a replay and after a crash, in any order, and must not use other connections.
    */
   handle(event: Event, tx: Tx): Promise<Handled>;
-
-  /** Runs once after the commit of a batch in which this handler ran, to notify a queue. It must not throw. */
-  readonly afterCommit?: () => void;
 }
 
 /** The handlers of the features, one for each event type. */

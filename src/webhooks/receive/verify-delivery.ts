@@ -27,18 +27,30 @@ export function headerFault(headers: IncomingHttpHeaders) {
   return TIMESTAMP.test(timestamp) ? undefined : 'malformed-timestamp';
 }
 
+/** A genuine delivery. */
+export interface VerifiedDelivery {
+  /** In lower-case hex, over timestamp and body: an exact repeat has the same one. */
+  signature: string;
+  /** The raw bytes. */
+  body: Buffer;
+  /** Milliseconds since the Unix epoch. */
+  sentAt: string;
+  /** Of the secret that signed it. */
+  secretIndex: number;
+}
+
 /**
  * Verifies a request whose headers have no fault.
  *
  * @param body the raw bytes, never decoded
- * @returns the facts of the delivery, or why it is not genuine
+ * @returns the delivery, or why it is not genuine
  */
 export function verifyDelivery(
   headers: IncomingHttpHeaders,
   body: Buffer,
   { secrets, maxAgeSeconds }: { secrets: readonly string[]; maxAgeSeconds: number | undefined },
   now: number,
-): { signature: string; sentAt: string; secretIndex: number } | RejectionCause {
+): VerifiedDelivery | RejectionCause {
   const signature = String(headers[WEBHOOK_SIGNATURE_HEADER]);
   const sentAt = String(headers[WEBHOOK_TIMESTAMP_HEADER]);
   const secretIndex = matchingSecret(secrets, sentAt, body, signature);
@@ -46,5 +58,5 @@ export function verifyDelivery(
   const ageMs = now - Number(sentAt);
   if (maxAgeSeconds !== undefined && ageMs > maxAgeSeconds * 1_000) return 'stale';
   if (maxAgeSeconds !== undefined && -ageMs > FUTURE_SKEW_MS) return 'future';
-  return { signature, sentAt, secretIndex };
+  return { signature, body, sentAt, secretIndex };
 }

@@ -27,6 +27,12 @@ export interface UnderstoodEvent {
   subject: string | null;
 }
 
+export interface UnknownEvent {
+  /** Null if the body contains none that can be shown. */
+  eventType: string | null;
+  reason: Reason;
+}
+
 /** The fields of an event (spec, Events). */
 interface Fields {
   /** JSON Pointer to their object. Undefined if the spec does not show it: the contract file may locate each field. */
@@ -69,10 +75,7 @@ const IDENTIFIER = /^[A-Za-z0-9_.-]{1,64}$/;
  * @param located where the contract file locates ids
  * @returns the event, or the reason why it is not understood
  */
-export function parseEvent(
-  bytes: Uint8Array,
-  located: Contract['events'] = {},
-): UnderstoodEvent | { eventType: string | null; reason: Reason } {
+export function parseEvent(bytes: Uint8Array, located: Contract['events'] = {}): UnderstoodEvent | UnknownEvent {
   const text = decodeText(bytes) ?? '';
   if (jsonShapeFault(text)) return { eventType: null, reason: 'too-deep' };
   const body = parseJson(text);

@@ -1,0 +1,168 @@
+import { Processor } from '@nestjs/bullmq';
+import type { OnModuleInit } from '@nestjs/common';
+import { Clock } from '../../config/clock.js';
+import { Random } from '../../config/random.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
+import { retryUntilStored } from '../../database/retries.js';
+import { backoffMs } from '../../due-rows/backoff.js';
+import { errorTrace, failureCode } from '../../errors/error-trace.js';
+import { Metrics } from '../../monitoring/metrics.js';
+import { Contract } from '../../platform/contract/contract.js';
+import { Feeder } from '../../queue/work/feeder.js';
+import { Host, WORKER } from '../../queue/work/host.js';
+import { WorkQueues } from '../../queue/work/work-queues.js';
+import { WorkStore } from '../../queue/work/work-store.js';
+import { MissingDataKey } from '../../vault/unreadable-value.js';
+import { Vault } from '../../vault/vault.js';
+import { bodyPlace } from '../receive/inbox.writer.js';
+import { EventHandlers, type Handled } from './event-handlers.js';
+import {
+  FIRST_PLACE,
+  InboxRepository,
+  type Outcome,
+  type StartedDelivery,
+  WAITING_SUBJECTS,
+} from './inbox.repository.js';
+import { parseEvent, type UnderstoodEvent } from '../receive/parse-event.js';
+
+/** Subjects that a process works on at a time. */
+const CONCURRENCY = 4;
+
+/** Deliveries in one job. Then its subject waits behind the others. */
+const MAX_PER_JOB = 100;
+
+/** Failed attempts after which a delivery is dead: about two minutes, by the backoff. */
+export const MAX_ATTEMPTS = 8;
+const BACKOFF = { baseMs: 1_000, maxMs: 60_000 };
+
+/** Starts without an outcome after which a delivery is dead, because it ends the processes that handle it. */
+const MAX_LOST = 3;
+
+/** How long a delivery waits whose data key is missing. An operator must add the key, so it is no attempt. */
+const KEY_WAIT_MS = 30_000;
+
+/** How long a subject waits whose deliveries cannot be read. */
+const UNREAD_WAIT_SECONDS = 15;
+
+/** How long a delivery waits whose handler returned `waiting`. */
+const WAIT_MS = 1_000;
+
+/** The outcome of each result of a handler. */
+const OUTCOMES: Record<Handled, Outcome> = {
+  processed: { state: 'processed' },
+  ignored: { state: 'ignored', reason: 'not-ours' },
+  waiting: { state: 'received', reason: 'waiting', retryInMs: WAIT_MS },
+};
+
+/** Passes deliveries to the handlers of features. A job names a subject, so no two deliveries of one are handled at a time. */
+@Processor('webhooks', WORKER)
+export class WebhooksProcessor extends Host implements OnModuleInit {
+  private readonly settled;
+
+  constructor(
+    store: WorkStore,
+    queues: WorkQueues,
+    metrics: Metrics,
+    private readonly feeder: Feeder,
+    private readonly prisma: PrismaService,
+    private readonly inbox: InboxRepository,
+    private readonly handlers: EventHandlers,
+    private readonly vault: Vault,
+    private readonly contract: Contract,
+    private readonly clock: Clock,
+    private readonly random: Random,
+  ) {
+    super(store, queues.of('webhooks'), { concurrency: CONCURRENCY });
+    this.settled = metrics.counter('webhook_settled_total', 'Outcomes of attempts to process a delivery', ['state']);
+    metrics.gauge('webhook_inbox_open', 'Deliveries that still need work', [], async (gauge) =>
+      gauge.set(await inbox.countPending()),
+    );
+    metrics.gauge('webhook_inbox_dead', 'Dead letters: deliveries that need a replay', [], async (gauge) =>
+      gauge.set(await inbox.countDead()),
+    );
+  }
+
+  onModuleInit(): void {
+    this.feeder.feed({ queue: this.queue, due: () => this.inbox.dueSubjects(), length: WAITING_SUBJECTS });
+  }
+
+  /**
+   * Handles the pending deliveries of a subject in the order of their timestamps. One that failed or waits holds back the
+   * others. One that was repeated meanwhile is due again, after the others.
+   */
+  protected async work(subject: string): Promise<boolean> {
+    let place = FIRST_PLACE;
+    for (let handled = 0; handled < MAX_PER_JOB && !this.shutdown.signal.aborted; handled += 1) {
+      const delivery = await this.inbox.start(subject, place);
+      if (!delivery) {
+        await this.inbox.holdBack(subject);
+        return false;
+      }
+      const { state, retryInMs } = await this.settle(delivery);
+      if (state !== 'received') this.settled.inc({ state });
+      if (!delivery.hasMore) return false;
+      if (retryInMs === undefined) place = delivery;
+    }
+    return true;
+  }
+
+  protected postpone(subject: string): Promise<void> {
+    return this.inbox.postpone(subject, UNREAD_WAIT_SECONDS);
+  }
+
+  private async settle(delivery: StartedDelivery): Promise<Outcome> {
+    try {
+      const found = this.open(delivery);
+      if ('event' in found) return await this.prisma.transaction((tx) => this.handle(tx, delivery, found));
+      await this.inbox.end(delivery, found);
+      return found;
+    } catch (error) {
+      const outcome = this.failure(delivery, error);
+      // Only this process knows that it lives.
+      await retryUntilStored(() => this.inbox.end(delivery, outcome), this.clock);
+      return outcome;
+    }
+  }
+
+  /** The event of a delivery, or the outcome of a delivery without one. */
+  private open(delivery: StartedDelivery): UnderstoodEvent | Outcome {
+    const lost = delivery.starts - 1;
+    if (lost >= MAX_LOST) {
+      return this.logged(delivery, { state: 'dead', reason: 'no-outcome', attempts: delivery.attempts + lost });
+    }
+    try {
+      const place = bodyPlace(Buffer.from(delivery.signature).toString('hex'));
+      const parsed = parseEvent(this.vault.openBytes(place, Buffer.from(delivery.body)), this.contract.events);
+      return 'event' in parsed ? parsed : { ...parsed, state: 'not-understood' };
+    } catch (error) {
+      if (error instanceof MissingDataKey) return { state: 'failed', reason: 'sealed', retryInMs: KEY_WAIT_MS };
+      return this.failure(delivery, error, 'sealed');
+    }
+  }
+
+  private async handle(tx: Tx, delivery: StartedDelivery, { event, subject }: UnderstoodEvent): Promise<Outcome> {
+    const { id, receivedAt, waitingSince } = delivery;
+    const known = { deliveryId: String(id), receivedAt, waitingSince };
+    const handled = await this.handlers.of(event.eventType).handle({ ...event, ...known }, tx);
+    const outcome = { ...OUTCOMES[handled], eventType: event.eventType, ...(subject !== null && { subject }) };
+    await this.inbox.end(delivery, outcome, tx);
+    return outcome;
+  }
+
+  private failure(delivery: StartedDelivery, error: unknown, reason: string = failureCode(error)): Outcome {
+    const attempts = delivery.attempts + 1;
+    const next = afterFailure(attempts, this.random.fraction());
+    return this.logged(delivery, { ...next, reason, attempts }, errorTrace(error));
+  }
+
+  private logged({ id }: StartedDelivery, outcome: Outcome, trace = {}): Outcome {
+    this.log.warn({ msg: 'a webhook delivery was not processed', delivery: String(id), ...outcome, ...trace });
+    return outcome;
+  }
+}
+
+/** The state after this many failed attempts. @param fraction a random number in [0, 1) */
+export function afterFailure(attempts: number, fraction: number): Pick<Outcome, 'state' | 'retryInMs'> {
+  if (attempts >= MAX_ATTEMPTS) return { state: 'dead' };
+  return { state: 'failed', retryInMs: backoffMs(attempts, fraction, BACKOFF) };
+}
