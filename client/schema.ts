@@ -509,7 +509,7 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/webhook-rejections": {
+    "/v1/webhook-receiver": {
         parameters: {
             query?: never;
             header?: never;
@@ -517,10 +517,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Count rejected requests at the receiver by minute and cause
-         * @description Needs a key with the scope `webhooks`.
+         * Get the state of the receiver
+         * @description The last genuine delivery, and the requests that were refused since then by cause.
+         *
+         *     Needs a key with the scope `webhooks`.
          */
-        get: operations["Deliveries.rejections"];
+        get: operations["Deliveries.state"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2384,15 +2386,15 @@ export interface components {
         };
         DeliveryResponse: {
             id: string;
-            /** @description Null before the first attempt, and if the body contains none that can be shown */
+            /** @description Null if the body contains none that can be shown */
             eventType: string | null;
-            /** @description The platform's id of the subject; null before the first attempt, and if the body contains none */
+            /** @description The platform's id of the subject; null if the body contains none */
             subject: string | null;
             /** @enum {string} */
             state: "dead" | "failed" | "ignored" | "not-understood" | "processed" | "received";
             /** Format: date-time */
             receivedAt: string;
-            /** @description Failed attempts since it was last received, repeated or replayed */
+            /** @description Failed attempts since it was last received or replayed */
             attempts: number;
             error: components["schemas"]["DeliveryErrorResponse"] | null;
             /** @description Identical repeats. Each was processed again */
@@ -2452,19 +2454,22 @@ export interface components {
             /** @description Send it back to replay exactly these */
             plan: components["schemas"]["ReplayPlanRequest"];
         };
-        RejectionResponse: {
+        RefusalResponse: {
+            /** @enum {string} */
+            cause: "body-too-large" | "content-encoding" | "duplicate-header" | "future" | "malformed-signature" | "malformed-timestamp" | "missing-signature" | "missing-timestamp" | "stale" | "wrong-method" | "wrong-path" | "wrong-signature";
+            /** @description Since the last genuine delivery */
+            count: number;
+            /** @description What is wrong, and what to do */
+            message: string;
+        };
+        ReceiverResponse: {
             /**
              * Format: date-time
-             * @description Start of the minute
+             * @description Null before the first one
              */
-            minute: string;
-            /** @example wrong-signature */
-            cause: string;
-            count: number;
-        };
-        RejectionPageResponse: {
-            items: components["schemas"]["RejectionResponse"][];
-            nextCursor: string | null;
+            lastGenuineAt: string | null;
+            /** @description The most frequent cause first */
+            refusals: components["schemas"]["RefusalResponse"][];
         };
         LegalHoldResponse: {
             /** Format: date-time */
@@ -3554,7 +3559,7 @@ export interface components {
              * @example no-worker
              * @enum {string}
              */
-            code: "audit-chain-broken" | "audit-entries-altered" | "audit-entries-unlinked" | "audit-heads-refused" | "audit-not-writable" | "check-failed" | "client-failed" | "client-needs-review" | "compliance-result-unreadable" | "compliance-unknown" | "database-read-only" | "database-unavailable" | "delivery-dead" | "delivery-not-understood" | "grants-altered" | "import-dry-run" | "import-needs-mapping" | "import-paused" | "import-planned" | "inbox-not-writable" | "keys-expire" | "missing-data-key" | "no-answer" | "no-api" | "no-worker" | "not-configured" | "notes-late" | "older-database" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "processes-differ" | "provider-failed" | "provider-needs-review" | "pushes-break" | "pushes-fail" | "queue-unavailable" | "rate-limited" | "requests-late" | "sending-held" | "sending-held-by-setting" | "session-unknown" | "session-unreadable" | "sessions-late" | "subscriptions-paused" | "unreadable-answers" | "unreadable-values" | "wrong-signatures";
+            code: "audit-chain-broken" | "audit-entries-altered" | "audit-entries-unlinked" | "audit-heads-refused" | "audit-not-writable" | "check-failed" | "client-failed" | "client-needs-review" | "compliance-result-unreadable" | "compliance-unknown" | "database-read-only" | "database-unavailable" | "delivery-dead" | "delivery-not-understood" | "grants-altered" | "import-dry-run" | "import-needs-mapping" | "import-paused" | "import-planned" | "inbox-not-writable" | "keys-expire" | "missing-data-key" | "no-answer" | "no-api" | "no-worker" | "not-configured" | "notes-late" | "older-database" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "processes-differ" | "provider-failed" | "provider-needs-review" | "pushes-break" | "pushes-fail" | "queue-unavailable" | "rate-limited" | "requests-late" | "sending-held" | "sending-held-by-setting" | "session-unknown" | "session-unreadable" | "sessions-late" | "subscriptions-paused" | "unreadable-answers" | "unreadable-values" | "webhook-address" | "webhook-clock" | "webhook-headers" | "webhook-secret" | "webhook-size";
             /** @description The part that reports it */
             part: string;
             /** @enum {string} */
@@ -3629,8 +3634,11 @@ export interface components {
             waitingSince: string | null;
             dead: number;
             notUnderstood: number;
-            /** @description Requests within the last hour that were not genuine */
-            rejected: number;
+            /**
+             * Format: date-time
+             * @description When the last genuine delivery was stored; null before the first one
+             */
+            lastGenuineAt: string | null;
         };
         NoteLagResponse: {
             hours: number;
@@ -4616,14 +4624,9 @@ export interface operations {
             default: components["responses"]["problem"];
         };
     };
-    "Deliveries.rejections": {
+    "Deliveries.state": {
         parameters: {
-            query?: {
-                /** @description Items on a page */
-                limit?: number;
-                /** @description `nextCursor` of the previous page */
-                cursor?: string;
-            };
+            query?: never;
             header?: {
                 /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
@@ -4635,12 +4638,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The last genuine delivery, and the requests that were refused since then by cause. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RejectionPageResponse"];
+                    "application/json": components["schemas"]["ReceiverResponse"];
                 };
             };
             default: components["responses"]["problem"];
@@ -4650,7 +4654,7 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description HMAC-SHA256 of `v0:`, the timestamp, `:` and the body, in lower-case hex */
+                /** @description HMAC-SHA256 of `v0:`, the timestamp, `:` and the body, in hex */
                 "x-service-signature": string;
                 /** @description Milliseconds since the Unix epoch */
                 "x-service-timestamp": string;

@@ -26,7 +26,7 @@ const PLACES = {
   metrics: '/metrics',
   health: '/health/ready',
   deliveries: '/v1/webhook-deliveries?limit=200',
-  rejections: '/v1/webhook-rejections',
+  receiver: '/v1/webhook-receiver',
   capabilities: '/v1/capabilities',
 };
 

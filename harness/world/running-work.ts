@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { INestApplication } from '@nestjs/common';
+import { Audit } from '../../src/audit/audit.js';
 import { AuditLinker } from '../../src/audit/audit-linker.js';
 import { WorkerProcess } from '../../src/processes/worker-process.js';
 import { Vault } from '../../src/vault/vault.js';
+import { ReceiverHealth } from '../../src/webhooks/receive/receiver-health.js';
 
 /** Background work in progress, some of it without a caller that waits for it. */
 export class RunningWork {
@@ -33,6 +35,12 @@ export class RunningWork {
     await Promise.race([...this.tracked, delay(ms)]);
     return true;
   }
+}
+
+/** Stores the refusals that a process has counted. Otherwise they would be recorded in the next test. */
+export async function storeCounts(app: INestApplication): Promise<void> {
+  await app.get(Audit, { strict: false }).onModuleDestroy();
+  await app.get(ReceiverHealth, { strict: false }).flush();
 }
 
 /**

@@ -1,13 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Type } from '@nestjs/common';
 import type { Settings } from '../../simulator/settings.js';
-import { Audit } from '../../src/audit/audit.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { until } from '../until.js';
 import { ApiDescription } from './api-description.js';
 import { FOREVER_MS, Platform, type Rule } from './platform.js';
 import { type Answer, type CallOptions, request } from './request.js';
-import { forgetEarlierTests, RunningWork } from './running-work.js';
+import { forgetEarlierTests, RunningWork, storeCounts } from './running-work.js';
 import { ADMIN_KEY, settingsFor, WEBHOOK_SECRET } from './settings.js';
 import { msOf, type Span, timeSql, WorldClock, WorldRandom } from './time.js';
 import { WORK_OF_QUEUES, type Work } from './work.js';
@@ -226,7 +225,7 @@ export class World {
     await this.platform.webhooksSent();
     await this.running.detachedEnded();
     for (const { app } of this.others.splice(0)) await app.close();
-    await this.get(Audit).onModuleDestroy(); // otherwise counted refusals would be recorded in the next test
+    await storeCounts(this.service.app);
     await this.database.empty(); // also of keys that a test used, without which no process starts
     if (this.isAltered) await this.restart().then(() => this.database.empty());
     this.platform.simulator.state.reset();

@@ -1,3 +1,8 @@
+const NOT_STORED =
+  'not stored, and the platform repeats each at most five times. Without them, this service finds only what it looks up: unfinished sessions and compliance jobs that it knows. It finds no other session, and no note that changes after the end of its session.';
+const REFUSED = `Requests refused since the last genuine webhook: {count}. {fault} If the platform sent them, they are ${NOT_STORED}`;
+const THEN_REFRESH = '{action} Then run npx notebridge refresh --since with the time at which this began.';
+
 /**
  * All texts of health: what is wrong, and what to do. Ordered by importance, the most important first. The part that
  * reports the reason fills in `{name}`.
@@ -130,10 +135,14 @@ export const HEALTH_TEXTS = {
     cause: 'Notes have not been fetched within five minutes of their event (last fault: {fault}).',
     action: 'See NotebridgeNotesAwaited in the run-books.',
   },
-  'wrong-signatures': {
-    cause: 'Requests with a wrong signature within an hour, and no genuine delivery since: {count}.',
-    action: 'If the platform sent them, add its current secret to PLATFORM_WEBHOOK_SECRET.',
+  'webhook-clock': {
+    cause: `Genuine webhooks refused since the last accepted one: {count}. {fault} They are ${NOT_STORED}`,
+    action: THEN_REFRESH,
   },
+  'webhook-secret': { cause: REFUSED, action: THEN_REFRESH },
+  'webhook-headers': { cause: REFUSED, action: THEN_REFRESH },
+  'webhook-size': { cause: REFUSED, action: THEN_REFRESH },
+  'webhook-address': { cause: REFUSED, action: THEN_REFRESH },
   'keys-expire': {
     cause: 'API keys expire within 30 days: {keys}.',
     action: 'Rotate them with npx notebridge keys rotate ID.',

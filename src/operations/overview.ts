@@ -35,7 +35,7 @@ const HEALTHY: Record<string, string> = {
   sessions: 'Sessions and their notes are fetched.',
   subscriptions: 'Events are pushed to the endpoints of the EHR.',
   vault: 'Encrypted data is readable.',
-  webhooks: 'The signatures of webhooks are valid.',
+  webhooks: 'Webhooks are verified and accepted.',
   worker: 'A process with the role worker is running.',
 };
 

@@ -72,7 +72,6 @@ export function retentionRules(env: Env): Record<string, Rule> {
       deletion('feed_events', `cursor < 0 AND at < $1 AND ${IS_HELD_EVENT} IS NOT TRUE`),
     ),
     handedOut: rule(env.RECORDINGS_RETENTION_DAYS, deletion('handed_out_urls', 'handed_out_at < $1')),
-    rejections: rule(usual, deletion('webhook_rejections', `minute < greatest($1, now() - interval '14 days')`)),
     idempotencyRecords: rule(usual, deletion('idempotency_records', 'expires_at < greatest($1, now())')),
     plans: rule(
       imports,

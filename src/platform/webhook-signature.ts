@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-const HEX_DIGEST = /^[0-9a-f]{64}$/;
+const HEX_DIGEST = /^[0-9a-f]{64}$/i;
 /** Only digits: a colon could move bytes from the timestamp to the body without changing the signed message. */
 const TIMESTAMP = /^\d+$/;
 
@@ -18,6 +18,7 @@ export function signWebhook(secret: string, timestamp: string, body: Buffer): st
  * Finds the secret of a signature. Tries every secret, even after a match, and compares in constant time, so that the
  * duration shows nothing about secrets.
  *
+ * @param signature in hex, of either case
  * @returns its index, or undefined
  */
 export function matchingSecret(
@@ -27,8 +28,9 @@ export function matchingSecret(
   signature: string,
 ): number | undefined {
   const isWellFormed = HEX_DIGEST.test(signature) && TIMESTAMP.test(timestamp);
-  const given = Buffer.from(isWellFormed ? signature : '0'.repeat(64));
-  const matches = secrets.map((secret) => timingSafeEqual(Buffer.from(signWebhook(secret, timestamp, body)), given));
+  const given = Buffer.from(isWellFormed ? signature : '0'.repeat(64), 'hex');
+  const digestOf = (secret: string) => Buffer.from(signWebhook(secret, timestamp, body), 'hex');
+  const matches = secrets.map((secret) => timingSafeEqual(digestOf(secret), given));
   const match = matches.indexOf(true);
   return isWellFormed && match !== -1 ? match : undefined;
 }

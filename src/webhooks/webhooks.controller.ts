@@ -8,15 +8,18 @@ import { problemOf } from '../http/problem/fault.js';
 import { Problem } from '../http/problem/problem.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { WEBHOOK_SIGNATURE_HEADER, WEBHOOK_TIMESTAMP_HEADER } from '../platform/contract/wire-types.js';
+import { refusalText } from '../words/refusal-words.js';
 import { InboxWriter } from './receive/inbox.writer.js';
-import { Rejections } from './receive/rejections.js';
-import { headerFault, verifyDelivery } from './receive/verify-delivery.js';
+import { ReceiverHealth } from './receive/receiver-health.js';
+import { verifyDelivery } from './receive/verify-delivery.js';
 
 const WEBHOOK_PATH = '/webhooks/platform';
 
-const UNSIGNED = 'The signature is missing or wrong. Sign with the webhook secret of this service.';
+/** A POST below /webhooks/ that no route has, and another method on the receiver's path. */
+const NEAR = /^\/+webhooks(\/|$)/;
+const EXACT = /^\/+webhooks\/+platform\/*$/;
+
 const CHALLENGE = { 'www-authenticate': 'x-service-signature' };
-const NOT_GENUINE = new Problem('not-genuine', UNSIGNED, { headers: CHALLENGE });
 const UNKNOWN = 'The delivery may not have been stored. Send it again.';
 const NOT_KEPT = new Problem('not-kept', UNKNOWN, { retryAfterSeconds: 1 });
 
@@ -31,7 +34,7 @@ export class WebhooksController {
     env: Env,
     private readonly clock: Clock,
     private readonly inbox: InboxWriter,
-    private readonly rejections: Rejections,
+    private readonly health: ReceiverHealth,
   ) {
     this.rules = { secrets: env.PLATFORM_WEBHOOK_SECRET, maxAgeSeconds: env.WEBHOOK_MAX_AGE_SECONDS };
   }
@@ -48,25 +51,30 @@ export class WebhooksController {
   @ApiHeader({
     name: WEBHOOK_SIGNATURE_HEADER,
     required: true,
-    description: 'HMAC-SHA256 of `v0:`, the timestamp, `:` and the body, in lower-case hex',
+    description: 'HMAC-SHA256 of `v0:`, the timestamp, `:` and the body, in hex',
   })
   @ApiBody({ schema: { type: 'object' } })
   @ApiNoContentResponse({ description: 'The delivery is stored' })
   async receive(@Req() { raw, body }: FastifyRequest): Promise<void> {
     const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
-    const verified =
-      headerFault(raw.headers) ?? verifyDelivery(raw.headers, bytes, this.rules, this.clock.now().getTime());
-    if (typeof verified === 'string') {
-      this.rejections.count(verified);
-      throw NOT_GENUINE;
+    const verified = verifyDelivery(raw.headers, bytes, this.rules, this.clock.now().getTime());
+    if ('cause' in verified) {
+      this.health.refused(verified);
+      const { fault, action } = refusalText(verified);
+      throw new Problem('not-genuine', `${fault} ${action}`, { headers: CHALLENGE });
     }
     await this.inbox.store(verified).catch(() => {
       throw NOT_KEPT;
     });
+    this.health.genuine();
   }
 
-  /** Counts a request that was rejected before it reached `receive`. A genuine sender may send one that is too large. */
-  rejected(error: unknown, { routeOptions }: FastifyRequest): void {
-    if (routeOptions.url === WEBHOOK_PATH && problemOf(error)?.status === 413) this.rejections.count('body-too-large');
+  /** Counts a request that did not reach `receive`, but that the platform may have sent. */
+  rejected(error: unknown, { routeOptions, is404, method, url }: FastifyRequest): void {
+    const [path = ''] = url.split('?', 1);
+    if (routeOptions.url === WEBHOOK_PATH && problemOf(error)?.status === 413)
+      this.health.refused({ cause: 'body-too-large' });
+    else if (is404 && EXACT.test(path)) this.health.refused({ cause: 'wrong-method' });
+    else if (is404 && method === 'POST' && NEAR.test(path)) this.health.refused({ cause: 'wrong-path' });
   }
 }

@@ -6,7 +6,7 @@ import { EventHandlers } from './process/event-handlers.js';
 import { InboxRepository } from './process/inbox.repository.js';
 import { WebhooksProcessor } from './process/webhooks.processor.js';
 import { InboxWriter } from './receive/inbox.writer.js';
-import { Rejections } from './receive/rejections.js';
+import { ReceiverHealth } from './receive/receiver-health.js';
 import { WebhooksController } from './webhooks.controller.js';
 
 /** From the platform's POST into the inbox, the inbox for operators, and the registry in which features put handlers. */
@@ -14,7 +14,7 @@ import { WebhooksController } from './webhooks.controller.js';
 @Module({
   imports: [PlatformModule],
   controllers: [DeliveriesController, WebhooksController],
-  providers: [DeliveriesService, EventHandlers, InboxWriter, Rejections],
+  providers: [DeliveriesService, EventHandlers, InboxWriter, ReceiverHealth],
   exports: [DeliveriesService, EventHandlers],
 })
 export class WebhooksModule {}

@@ -39,7 +39,7 @@ export const NOT_LISTED: Record<string, string> = {
     'audit_cuts',
     'workers',
   ),
-  ...because('It holds no data of people.', 'webhook_rejections'),
+  ...because('It holds no data of people.', 'webhook_receiver'),
   ...because(
     'The accounting of disclosures shows the audit log of a client.',
     'audit_entries',

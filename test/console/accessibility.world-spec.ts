@@ -84,7 +84,7 @@ describeInBrowser('every page of the console', () => {
     const places = await Promise.all(links.map(async (link) => (await link.getAttribute('href')) ?? ''));
     expect(places.length).toBeGreaterThan(6);
     const paths = places.map((place) => place.replace(/^\/console/, ''));
-    const lists = ['/people?kind=provider&state=failed', '/sessions?state=Unknown', '/deliveries/refused', '/nowhere'];
+    const lists = ['/people?kind=provider&state=failed', '/sessions?state=Unknown', '/nowhere'];
     expect(await faultsOf(page, [...paths, ...lists])).toEqual([]);
   });
 

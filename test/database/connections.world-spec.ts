@@ -80,13 +80,13 @@ test('a transaction that waited for a lock sees what its holder committed', asyn
   await holder.query('BEGIN; SELECT pg_advisory_xact_lock(1)');
   const counted = world.get(Database).transaction(async (tx) => {
     await tx.query('SELECT pg_advisory_xact_lock(1)');
-    return (await tx.query<{ count: string }>('SELECT count(*) FROM webhook_rejections')).rows[0]?.count;
+    return (await tx.query<{ count: string }>('SELECT count(*) FROM handed_out_urls')).rows[0]?.count;
   });
   await world.eventually('the transaction waits', async () => {
     const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
     return (await world.sql(waiting)).length === 1;
   });
-  await holder.query(`INSERT INTO webhook_rejections VALUES (now(), 'test', 1); COMMIT`);
+  await holder.query(`INSERT INTO handed_out_urls (fingerprint, handed_out_at) VALUES ('test', now()); COMMIT`);
   holder.release();
   expect(await counted).toBe('1');
 });

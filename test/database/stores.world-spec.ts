@@ -20,7 +20,9 @@ async function onEach(pool: pg.Pool, statement: string): Promise<void> {
 const insert = (no: number) =>
   world
     .get(Database)
-    .transaction((tx) => tx.query('INSERT INTO webhook_rejections VALUES (now(), $1, 1)', [`no ${no}`]));
+    .transaction((tx) =>
+      tx.query('INSERT INTO handed_out_urls (fingerprint, handed_out_at) VALUES ($1, now())', [`no ${no}`]),
+    );
 
 describe('after a failover', () => {
   it('the first refused write renews every connection of its pool', async () => {
@@ -29,7 +31,7 @@ describe('after a failover', () => {
     await onEach(pool, 'SET default_transaction_read_only = on');
     await expect(insert(0)).rejects.toMatchObject({ code: '25006' });
     await Promise.all([1, 2, 3].map(insert));
-    expect(await world.sql('SELECT FROM webhook_rejections')).toHaveLength(3);
+    expect(await world.sql('SELECT FROM handed_out_urls')).toHaveLength(3);
   });
 
   it('no statement gets a discarded connection, however early it comes', async () => {
@@ -37,7 +39,7 @@ describe('after a failover', () => {
     await Promise.all(Array.from({ length: 3 }, () => pool.query('SELECT pg_sleep(0.05)')));
     discardConnections(pool);
     await Promise.all([4, 5, 6].map(insert));
-    expect(await world.sql('SELECT FROM webhook_rejections')).toHaveLength(3);
+    expect(await world.sql('SELECT FROM handed_out_urls')).toHaveLength(3);
   });
 
   it.each([

@@ -48,11 +48,10 @@ describe('retention after 100 days', () => {
     expect(new Set(Object.values(await drop()))).toEqual(new Set([0]));
   });
 
-  test('drops handled deliveries, upload URLs, rejections and idempotency records', async () => {
+  test('drops handled deliveries, upload URLs and idempotency records', async () => {
     const record = `INSERT INTO idempotency_records (id, scope_hash, request_hash, lease_token, lease_until, expires_at)
       VALUES (gen_random_uuid(), $1, '', gen_random_uuid(), now(), now() + interval '1 day')`;
     const url = 'INSERT INTO handed_out_urls (fingerprint, handed_out_at) VALUES ($1, now())';
-    const rejection = `INSERT INTO webhook_rejections VALUES (now(), 'stale', 1)`;
     for (const state of ['processed', 'ignored', 'failed', 'dead', 'received']) {
       await sql(
         `INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, subject, state, received_at)
@@ -62,16 +61,13 @@ describe('retention after 100 days', () => {
     }
     await sql(url, ['old']);
     await sql(record, [Buffer.from('old')]);
-    await world.advance('85 d');
-    await sql(rejection); // kept for 14 days only
-    await world.advance('15 d');
-    await sql(rejection);
+    await world.advance('100 d');
     await sql(url, ['young']);
     await sql(record, [Buffer.from('young')]);
     expect((await drop({ RECORDINGS_RETENTION_DAYS: 'off', DELIVERIES_RETENTION_DAYS: 101 })).deliveries).toBe(0);
     expect(await count('handed_out_urls')).toBe(2);
     expect(await drop()).toMatchObject({ deliveries: 2, handedOut: 1 });
-    for (const table of ['handed_out_urls', 'webhook_rejections', 'idempotency_records'])
+    for (const table of ['handed_out_urls', 'idempotency_records'])
       expect([table, await count(table)]).toEqual([table, 1]);
   });
 

@@ -1,4 +1,4 @@
-import { Link, useRoute } from 'wouter';
+import { useRoute } from 'wouter';
 import { api } from '../../api/client.js';
 import { labelOf, wordOf } from '../../api/words.js';
 import { Select } from '../../parts/field.js';
@@ -8,17 +8,16 @@ import { List } from '../../parts/read.js';
 import { DELIVERY, StateOf, wordIn, wordsOf } from '../../parts/state.js';
 import { Breakable, IdLink, Moment, number } from '../../parts/values.js';
 import { DeliveryActions, DeliveryDetail } from './delivery-detail.js';
-import { Rejections } from './rejections.js';
+import { Receiver } from './receiver.js';
 import { ReplaySelection } from './replay-selection.js';
 
 /** How often to read the list, because the change feed has no deliveries. */
 const POLL_MS = 5_000;
 
-/** The webhooks of the platform: received ones with their outcomes, and rejected requests. */
+/** The webhooks of the platform: received ones with their outcomes, and refused requests. */
 export default function DeliveriesPage() {
   const [, params] = useRoute<{ id: string }>('/deliveries/:id');
-  if (!params) return <Deliveries />;
-  return params.id === 'refused' ? <Rejections /> : <DeliveryDetail id={params.id} />;
+  return params ? <DeliveryDetail id={params.id} /> : <Deliveries />;
 }
 
 /** Deliveries, newest first, by state. */
@@ -40,8 +39,9 @@ function Deliveries() {
       </Head>
       <p className="help">
         {state ? wordOf('deliveryState', state)?.hint : 'Webhooks of the platform, newest first.'} Payloads contain
-        personal data and are never shown. <Link href="/deliveries/refused">Rejected requests</Link>
+        personal data and are never shown.
       </p>
+      <Receiver />
       <List
         name={['deliveries', state]}
         read={(cursor) => api.GET('/v1/webhook-deliveries', { params: { query: { state, cursor } } })}

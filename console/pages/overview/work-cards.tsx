@@ -8,14 +8,14 @@ import { count, Figures } from './figures.js';
 export function InboxCard({ inbox }: { inbox: Schemas['InboxResponse'] | null }) {
   return (
     <Figures title="Webhooks" of={inbox}>
-      {({ waiting, waitingSince, dead, notUnderstood, rejected }) => (
+      {({ waiting, waitingSince, dead, notUnderstood, lastGenuineAt }) => (
         <Facts
           facts={{
             Waiting: count(waiting),
             'Oldest received': <Moment at={waitingSince} />,
             'Permanently failed': <Link href="/deliveries?state=dead">{count(dead)}</Link>,
             'Not understood': <Link href="/deliveries?state=not-understood">{count(notUnderstood)}</Link>,
-            'Wrong signatures, last hour': <Link href="/deliveries/refused">{count(rejected)}</Link>,
+            'Last genuine delivery': <Moment at={lastGenuineAt} />,
           }}
         />
       )}

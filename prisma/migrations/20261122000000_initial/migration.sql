@@ -616,11 +616,12 @@ CREATE INDEX "webhook_deliveries_about_idx" ON "webhook_deliveries"("subject", "
 -- The receiver does not pay for it. Open deliveries are found by the index of due dates.
 CREATE INDEX "webhook_deliveries_state_id_idx" ON "webhook_deliveries"("state", "id") WHERE "state" IN ('ignored', 'not-understood', 'dead');
 
-CREATE TABLE "webhook_rejections" (
-    "minute" TIMESTAMPTZ(3) NOT NULL,
-    "cause" TEXT NOT NULL,
-    "count" INTEGER NOT NULL,
-    CONSTRAINT "webhook_rejections_pkey" PRIMARY KEY ("minute","cause")
+-- At most one row.
+CREATE TABLE "webhook_receiver" (
+    "id" SMALLINT NOT NULL DEFAULT 1 CHECK ("id" = 1),
+    "genuine_at" TIMESTAMPTZ(3),
+    "refusals" JSONB NOT NULL DEFAULT '{}',
+    CONSTRAINT "webhook_receiver_pkey" PRIMARY KEY ("id")
 );
 
 CREATE TABLE "platform_users" (

@@ -41,8 +41,8 @@ export class InboxResponse {
   waitingSince!: Date | null;
   dead!: number;
   notUnderstood!: number;
-  /** Requests within the last hour that were not genuine */
-  rejected!: number;
+  /** When the last genuine delivery was stored; null before the first one */
+  lastGenuineAt!: Date | null;
 }
 
 /** The time from an event to the commit of the notes that it announced, in the last hours. */

@@ -115,7 +115,7 @@ async function inbox(tx: PoolClient): Promise<Told['inbox']> {
     `SELECT count(*)::int AS waiting, min(received_at) AS "waitingSince",
        ${count(`webhook_deliveries WHERE state = 'dead'`)} AS dead,
        ${count(`webhook_deliveries WHERE state = 'not-understood'`)} AS "notUnderstood",
-       (SELECT coalesce(sum(count), 0)::int FROM webhook_rejections WHERE minute > now() - interval '1 hour') AS rejected
+       (SELECT genuine_at FROM webhook_receiver) AS "lastGenuineAt"
      FROM (SELECT received_at FROM webhook_deliveries WHERE due_at IS NOT NULL
        ORDER BY due_at LIMIT ${MAX_COUNTED + 1}) AS due`,
   );

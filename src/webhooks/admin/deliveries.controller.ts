@@ -2,13 +2,14 @@ import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/com
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../access/identity/scopes.js';
 import { Unaudited } from '../../audit/audit.interceptor.js';
-import { PageQuery } from '../../http/request/page.js';
-import { Rejections } from '../receive/rejections.js';
+import { refusalText } from '../../words/refusal-words.js';
+import { ReceiverHealth } from '../receive/receiver-health.js';
+import { refusalsOf } from '../receive/refusals.js';
 import {
   DeliveriesQuery,
   DeliveryPageResponse,
   DeliveryResponse,
-  RejectionPageResponse,
+  ReceiverResponse,
   ReplayRequest,
   ReplayResponse,
 } from './deliveries.dto.js';
@@ -21,7 +22,7 @@ import { DeliveriesService } from './deliveries.service.js';
 export class DeliveriesController {
   constructor(
     private readonly deliveries: DeliveriesService,
-    private readonly rejected: Rejections,
+    private readonly receiver: ReceiverHealth,
   ) {}
 
   /** List deliveries, newest first */
@@ -67,10 +68,19 @@ export class DeliveriesController {
     return this.deliveries.replayAll(request);
   }
 
-  /** Count rejected requests at the receiver by minute and cause */
-  @Get('webhook-rejections')
+  /**
+   * Get the state of the receiver
+   *
+   * @remarks The last genuine delivery, and the requests that were refused since then by cause.
+   */
+  @Get('webhook-receiver')
   @Unaudited()
-  rejections(@Query() query: PageQuery): Promise<RejectionPageResponse> {
-    return this.rejected.list(query);
+  async state(): Promise<ReceiverResponse> {
+    const state = await this.receiver.read();
+    const refusals = refusalsOf(state).map(([cause, refused]) => {
+      const { fault, action } = refusalText({ cause, ...refused });
+      return { cause, count: refused.count, message: `${fault} ${action}` };
+    });
+    return { lastGenuineAt: state.genuineAt, refusals };
   }
 }

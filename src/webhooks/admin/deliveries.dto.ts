@@ -4,6 +4,7 @@ import { IsBoolean, IsInt, IsObject, Matches, Min, ValidateIf, ValidateNested } 
 import { OneOf, OptionalMoment, OptionalOneOf } from '../../http/request/fields.js';
 import { BIGINT, PageQuery, PageResponse } from '../../http/request/page.js';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
+import type { RefusalCause } from '../../words/refusal-words.js';
 import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 
 const DELIVERY_STATES = codesOf(WORDS.deliveryState);
@@ -94,14 +95,17 @@ export class DeliveryPageResponse extends PageResponse {
   items!: DeliveryResponse[];
 }
 
-export class RejectionResponse {
-  /** Start of the minute */
-  minute!: Date;
-  /** @example wrong-signature */
-  cause!: string;
+export class RefusalResponse {
+  cause!: RefusalCause;
+  /** Since the last genuine delivery */
   count!: number;
+  /** What is wrong, and what to do */
+  message!: string;
 }
 
-export class RejectionPageResponse extends PageResponse {
-  items!: RejectionResponse[];
+export class ReceiverResponse {
+  /** Null before the first one */
+  lastGenuineAt!: Date | null;
+  /** The most frequent cause first */
+  refusals!: RefusalResponse[];
 }
