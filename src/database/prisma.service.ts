@@ -56,6 +56,25 @@ const BULK = { idleTimeoutMillis: 1_000, statementMs: 10 * 60_000, idleMs: 30_00
 /** The transaction that is starting, and its connection. Set only during that call. */
 const starting = new AsyncLocalStorage<{ size: Size; client?: pg.PoolClient } | undefined>();
 
+/** Named texts: a connection keeps the plan of each, and the first ones of a process are those of its usual work. */
+const MAX_NAMED = 500;
+
+const names = new Map<string, string>();
+
+/**
+ * A name with which a connection plans a statement once, because planning costs more than running it. Not for statements
+ * over many rows, whose best plan depends on their values.
+ *
+ * @returns empty, for no name, once there are too many
+ */
+function nameOf({ sql }: { sql: string }): string {
+  const known = names.get(sql);
+  if (known !== undefined || names.size >= MAX_NAMED) return known ?? '';
+  const name = `prisma-${names.size}`;
+  names.set(sql, name);
+  return name;
+}
+
 /**
  * Prisma over pools of `pg`, of which only transactions use the bulk one. Reads the connection of each new transaction, for
  * `PrismaService.sql`.
@@ -70,9 +89,10 @@ class AdapterFactory implements SqlDriverAdapterFactory {
   ) {}
 
   async connect(): Promise<SqlDriverAdapter> {
-    const over = (pool: pg.Pool) => new PrismaPg(pool, { disposeExternalPool: false, schema: this.schema }).connect();
-    const adapter = await over(this.pools.usual);
-    const bulk = await over(this.pools.bulk);
+    const { schema, pools } = this;
+    const options = { disposeExternalPool: false, schema };
+    const adapter = await new PrismaPg(pools.usual, { ...options, statementNameGenerator: nameOf }).connect();
+    const bulk = await new PrismaPg(pools.bulk, options).connect();
     const begin = adapter.startTransaction.bind(adapter);
     return Object.assign(adapter, {
       startTransaction: async (level?: IsolationLevel): Promise<Transaction> => {
