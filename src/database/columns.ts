@@ -13,14 +13,20 @@ export type Fields<Model extends Prisma.ModelName> = {
 /** Fields whose column has another name, because a relation has the name of the column. */
 const OTHER_NAMES: Record<string, string> = { ourSessionId: 'session' };
 
+const columns = new Map<string, Record<string, string>>();
+
 /** The column of each field of a model. */
 export function columnsOf<Model extends 'Person' | 'Session' | 'ProcessingSession' | 'ComplianceJob'>(
   model: Model,
 ): Record<keyof Fields<Model>, string> {
+  const known = columns.get(model);
+  if (known) return known as Record<keyof Fields<Model>, string>;
   const fields = Object.values(Prisma[`${model}ScalarFieldEnum`]);
   const columnOf = (field: string) =>
     OTHER_NAMES[field] ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return Object.fromEntries(fields.map((field) => [field, columnOf(field)])) as Record<keyof Fields<Model>, string>;
+  const found = Object.fromEntries(fields.map((field) => [field, columnOf(field)]));
+  columns.set(model, found);
+  return found as Record<keyof Fields<Model>, string>;
 }
 
 /** The column of each field of a person. */

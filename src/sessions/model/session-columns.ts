@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import { allColumns, assignments, type Fields } from '../../database/columns.js';
+import { prepared } from '../../database/database.js';
 import { personOfUser } from '../../people/store/person-users.js';
 import type { RequestTable } from '../../platform/send/request-rows.js';
 import { LANES } from './session-row.js';
@@ -30,5 +31,5 @@ export const IS_NAMED = '(id = $1 OR shown_id = $1 OR session_id = $2)';
 /** Changes fields of a session. */
 export async function updateSession(tx: PoolClient, id: string, fields: Partial<Fields<'Session'>>): Promise<void> {
   const { set, values } = assignments('Session', fields, 2);
-  await tx.query(`UPDATE sessions SET ${set} WHERE id = $1`, [id, ...values]);
+  await tx.query(prepared(`UPDATE sessions SET ${set} WHERE id = $1`, [id, ...values]));
 }

@@ -26,7 +26,7 @@ import {
 } from './inbox.repository.js';
 
 /** Subjects that a process works on at a time. */
-const CONCURRENCY = 4;
+const CONCURRENCY = 8;
 
 /** Deliveries in one job. Then its subject waits behind the others. */
 const MAX_PER_JOB = 100;
