@@ -27,7 +27,7 @@ const LIMITS = {
 const STUCK_MS = 2_000;
 
 /** Jobs that may be on their way to the store of the queues. The feeder adds those beyond them. */
-const MAX_ADDING = 500;
+const MAX_ADDING = 100;
 
 /** A delivery as it is stored: the parameters of `INSERT`, in this order. */
 type Row = [
