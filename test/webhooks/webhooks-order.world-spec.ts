@@ -56,14 +56,15 @@ test('pending deliveries of a subject are handled in the order of their timestam
   expect(handled).toEqual(['s CREATED', 's STARTED', 's COMPLETED']);
 });
 
-test('an event that arrived out of order shows the same feed as one in order', async () => {
+test('the feed shows the start of a session before its end, also if the end arrived first', async () => {
   jest.restoreAllMocks();
   await send(event('s', 'PROCESSING_COMPLETED', 3));
   await send(event('s', 'PROCESSING_STARTED', 2));
   await world.settle();
   const { body } = await world.call<{ items: { type: string }[] }>('GET', '/v1/events?after=0');
-  const types = body.items.map(({ type }) => type).filter((type) => type.startsWith('session.processing'));
-  expect(types).toEqual([...types].sort((a, b) => Number(a.endsWith('completed')) - Number(b.endsWith('completed'))));
+  const types = body.items.map(({ type }) => type);
+  expect(types.indexOf('session.processing-started')).toBeGreaterThanOrEqual(0);
+  expect(types.indexOf('session.completed')).toBeGreaterThan(types.indexOf('session.processing-started'));
 });
 
 test('two deliveries of a subject are never handled at a time', async () => {
