@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
-import { PrismaService, type Tx } from '../../database/prisma.service.js';
+import { PrismaService, retried, type Tx } from '../../database/prisma.service.js';
 import type { CodeOf } from '../../words/words.js';
 
 /** A delivery whose handler starts now. */
@@ -103,12 +103,17 @@ export class InboxRepository {
     if (count === 0) await tx.webhookDelivery.updateMany({ where: { id }, data: { starts: 0 } });
   }
 
-  /** Lets the deliveries of a subject wait for its first one, so that the feeder does not add them until it is due. */
+  /**
+   * Lets the deliveries of a subject wait for its first one, so that the feeder does not add them until it is due. Again after
+   * a deadlock, because repeats lock them in another order.
+   */
   async holdBack(subject: string): Promise<void> {
-    await this.prisma.$executeRaw`
+    await retried(
+      async () => this.prisma.$executeRaw`
       UPDATE webhook_deliveries AS d SET due_at = first.due_at FROM (
         SELECT due_at FROM webhook_deliveries WHERE subject = ${subject} AND due_at IS NOT NULL ORDER BY sent_at, id LIMIT 1
-      ) AS first WHERE d.subject = ${subject} AND d.due_at < first.due_at`;
+      ) AS first WHERE d.subject = ${subject} AND d.due_at < first.due_at`,
+    );
   }
 
   /** Lets the pending deliveries of a subject wait. */
