@@ -1,0 +1,71 @@
+import { PrismaService } from '../../src/database/prisma.service.js';
+import { EventHandlers } from '../../src/webhooks/process/event-handlers.js';
+import { InboxRepository } from '../../src/webhooks/process/inbox.repository.js';
+import { added } from '../../src/webhooks/receive/refusals.js';
+import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
+import { useWorld } from '../world/use-world.js';
+
+const world = useWorld();
+const event = (session: string, step: string, sentAt: number) =>
+  signed(sessionEvent(session, `SESSION_${step}`), { timestamp: String(1_800_000_000_000 + sentAt) });
+const states = async () =>
+  (await world.call<{ items: { state: string; repeats: number }[] }>('GET', '/v1/webhook-deliveries')).body.items;
+afterEach(() => jest.restoreAllMocks());
+
+test('a store that is wiped three times during a slow handler makes no dead letter', async () => {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  let running = 0;
+  const handle = async () => {
+    running += 1;
+    await released;
+    return 'processed' as const;
+  };
+  jest.spyOn(world.get(EventHandlers), 'of').mockReturnValue({ handle });
+  await deliver(world, event('s', 'CREATED', 1));
+  const works: Promise<unknown>[] = [];
+  for (let wipes = 0; wipes < 3; wipes += 1) {
+    works.push(world.work.inbox());
+    await world.eventually('it runs', () => running === wipes + 1);
+    world.forgetJobs();
+    await world.advance('1 s');
+  }
+  await Promise.race([world.work.inbox(), new Promise((resolve) => setTimeout(resolve, 500))]);
+  const [during] = await states();
+  release();
+  await Promise.all(works);
+  await world.settle();
+  expect([during, ...(await states())]).toMatchObject([{ state: 'received' }, { state: 'processed' }]);
+});
+
+test('a lost answer to the commit of an outcome is no failure', async () => {
+  const prisma = world.get(PrismaService);
+  jest.spyOn(world.get(EventHandlers), 'of').mockReturnValue({ handle: async () => 'processed' });
+  await deliver(world, event('s', 'CREATED', 1));
+  const transaction = prisma.transaction.bind(prisma);
+  let isLost = false;
+  jest.spyOn(prisma, 'transaction').mockImplementation(async (...args: Parameters<typeof transaction>) => {
+    const result = await transaction(...args);
+    if (isLost) return result;
+    isLost = true;
+    throw Object.assign(new Error('Connection terminated unexpectedly'));
+  });
+  await world.settle();
+  expect(await states()).toMatchObject([{ state: 'processed', repeats: 0 }]);
+});
+
+test('the time of the last genuine delivery never goes back', () => {
+  const [earlier, later] = [new Date(1_000), new Date(2_000)];
+  const merged = added({ genuineAt: later, refusals: {} }, { genuineAt: earlier, refusals: {} });
+  expect(merged.genuineAt).toEqual(later);
+});
+
+test('a subject with more than a thousand due deliveries hides no other from the feeder', async () => {
+  await world.sql(`INSERT INTO webhook_deliveries (signature, body, sent_at, secret_index, subject, due_at)
+    SELECT int8send(i), 'x', i, 0, CASE WHEN i > 1000 THEN 'other' ELSE 'busy' END, now() - interval '1 h' + i * interval '1 s'
+    FROM generate_series(1, 1001) AS i`);
+  const ids = (await world.get(InboxRepository).dueSubjects()).map(({ id }) => id);
+  expect(ids).toEqual(['busy', 'other']);
+});
