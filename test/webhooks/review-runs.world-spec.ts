@@ -69,3 +69,26 @@ test('a subject with more than a thousand due deliveries hides no other from the
   const ids = (await world.get(InboxRepository).dueSubjects()).map(({ id }) => id);
   expect(ids).toEqual(['busy', 'other']);
 });
+
+test('the audit log tells a dry run from a replay, and says what was replayed', async () => {
+  await deliver(world, event('s', 'CREATED', 1));
+  await world.settle();
+  const replay = (body: object) =>
+    world.call<{ plan: object }>('POST', '/v1/webhook-deliveries/replay', { body: { state: 'processed', ...body } });
+  const { plan } = (await replay({ dryRun: true })).body;
+  await replay({ plan });
+  const { items } = (await world.call<{ items: { summary: string; filter: object | null }[] }>('GET', '/v1/audit'))
+    .body;
+  const [replayed, counted] = items.filter(({ summary }) => summary.includes('webhook deliveries'));
+  expect(replayed?.summary).not.toBe(counted?.summary);
+  expect(replayed?.filter).not.toBeNull();
+});
+
+test('health is degraded while half of the deliveries are refused', async () => {
+  for (let i = 0; i < 30; i += 1) {
+    await deliver(world, signed(sessionEvent('a'), { secret: 'another secret of the platform' }));
+    await deliver(world, event('a', 'CREATED', i));
+  }
+  const { body } = await world.call<{ checks: Record<string, { status: string }> }>('GET', '/health/ready');
+  expect(body.checks.webhooks?.status).toBe('degraded');
+});
