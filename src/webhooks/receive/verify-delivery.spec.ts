@@ -18,6 +18,7 @@ test.each([0, 1])('a delivery signed with secret %d of the rotation is genuine, 
   const signature = headers(SECRETS[index])['x-service-signature'];
   expect(verifyDelivery(headers(SECRETS[index]), BODY, RULES, NOW)).toEqual({
     signature,
+    body: BODY,
     sentAt: TIMESTAMP,
     secretIndex: index,
   });
