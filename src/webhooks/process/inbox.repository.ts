@@ -84,14 +84,15 @@ export class InboxRepository {
   }
 
   /**
-   * Stores an outcome, unless the delivery was repeated or replayed since its start: then it stays due. As the last statement
-   * of a transaction, because a repeat waits for the row's lock.
+   * Stores an outcome, unless the delivery was repeated or replayed since its start: then it stays due. The outcome of a process
+   * that was taken for dead replaces `no-outcome`. As the last statement of a transaction, because a repeat waits for the row's
+   * lock.
    */
   async end(delivery: StartedDelivery, { retryInMs, ...outcome }: Outcome, tx: Tx = this.prisma): Promise<void> {
     const { id, repeats, dueAt, startedAt } = delivery;
     const isDone = outcome.state === 'processed' || outcome.state === 'ignored';
     const { count } = await tx.webhookDelivery.updateMany({
-      where: { id, repeats, dueAt },
+      where: { id, repeats, OR: [{ dueAt }, { state: 'dead', reason: 'no-outcome' }] },
       data: {
         reason: null,
         ...outcome,
