@@ -1,4 +1,7 @@
+import { Logger } from '@nestjs/common';
 import { PrismaService } from '../../src/database/prisma.service.js';
+import { Metrics } from '../../src/monitoring/metrics.js';
+import { Vault } from '../../src/vault/vault.js';
 import { EventHandlers } from '../../src/webhooks/process/event-handlers.js';
 import { InboxRepository } from '../../src/webhooks/process/inbox.repository.js';
 import { added } from '../../src/webhooks/receive/refusals.js';
@@ -90,4 +93,19 @@ test('health is degraded while half of the deliveries are refused', async () => 
   }
   const { body } = await world.call<{ checks: Record<string, { status: string }> }>('GET', '/health/ready');
   expect(body.checks.webhooks?.status).toBe('degraded');
+});
+
+test('a genuine delivery that cannot be sealed or stored is counted, and its cause is logged', async () => {
+  const lines: unknown[] = [];
+  for (const level of ['warn', 'error'] as const)
+    jest.spyOn(Logger.prototype, level).mockImplementation((line) => void lines.push(line));
+  const count = async () =>
+    (await world.get(Metrics).registry.getSingleMetric('notebridge_webhook_not_kept_total')?.get())?.values[0]?.value ??
+    0;
+  const before = await count();
+  jest.spyOn(world.get(Vault), 'seal').mockImplementation(() => {
+    throw new RangeError('no key');
+  });
+  expect((await fetch(`${world.url}/webhooks/platform`, event('s', 'CREATED', 1))).status).toBe(503);
+  expect([(await count()) - before, lines.length > 0]).toEqual([1, true]);
 });
