@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
-import { PrismaService, type Tx } from '../../database/prisma.service.js';
+import { PrismaService, retried, type Tx } from '../../database/prisma.service.js';
 import type { CodeOf } from '../../words/words.js';
 
 /** A delivery whose handler starts now. */
@@ -84,14 +84,15 @@ export class InboxRepository {
   }
 
   /**
-   * Stores an outcome, unless the delivery was repeated or replayed since its start: then it stays due. As the last statement
-   * of a transaction, because a repeat waits for the row's lock.
+   * Stores an outcome, unless the delivery was repeated or replayed since its start: then it stays due. The outcome of a process
+   * that was taken for dead replaces `no-outcome`. As the last statement of a transaction, because a repeat waits for the row's
+   * lock.
    */
   async end(delivery: StartedDelivery, { retryInMs, ...outcome }: Outcome, tx: Tx = this.prisma): Promise<void> {
     const { id, repeats, dueAt, startedAt } = delivery;
     const isDone = outcome.state === 'processed' || outcome.state === 'ignored';
     const { count } = await tx.webhookDelivery.updateMany({
-      where: { id, repeats, dueAt },
+      where: { id, repeats, OR: [{ dueAt }, { state: 'dead', reason: 'no-outcome' }] },
       data: {
         reason: null,
         ...outcome,
@@ -103,12 +104,17 @@ export class InboxRepository {
     if (count === 0) await tx.webhookDelivery.updateMany({ where: { id }, data: { starts: 0 } });
   }
 
-  /** Lets the deliveries of a subject wait for its first one, so that the feeder does not add them until it is due. */
+  /**
+   * Lets the deliveries of a subject wait for its first one, so that the feeder does not add them until it is due. Again after
+   * a deadlock, because repeats lock them in another order.
+   */
   async holdBack(subject: string): Promise<void> {
-    await this.prisma.$executeRaw`
+    await retried(
+      async () => this.prisma.$executeRaw`
       UPDATE webhook_deliveries AS d SET due_at = first.due_at FROM (
         SELECT due_at FROM webhook_deliveries WHERE subject = ${subject} AND due_at IS NOT NULL ORDER BY sent_at, id LIMIT 1
-      ) AS first WHERE d.subject = ${subject} AND d.due_at < first.due_at`;
+      ) AS first WHERE d.subject = ${subject} AND d.due_at < first.due_at`,
+    );
   }
 
   /** Lets the pending deliveries of a subject wait. */

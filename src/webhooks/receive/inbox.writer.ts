@@ -26,6 +26,9 @@ const LIMITS = {
 /** How long a statement may take before its connection counts as stuck and is destroyed. */
 const STUCK_MS = 2_000;
 
+/** How long a repeat waits for its row, which a replay of many deliveries locks. */
+const LOCKED_MS = 200;
+
 /** Jobs that may be on their way to the store of the queues. The feeder adds those beyond them. */
 const MAX_ADDING = 100;
 
@@ -84,15 +87,19 @@ export class InboxWriter implements OnModuleInit, OnModuleDestroy, OnApplication
     queues: WorkQueues,
     metrics: Metrics,
   ) {
-    this.pool = newPool({
-      connectionString: env.DATABASE_URL,
-      max: connectionShares(env).receiver,
-      idleTimeoutMillis: 0,
-      connectionTimeoutMillis: STUCK_MS / 2,
-      query_timeout: STUCK_MS,
-      statement_timeout: STUCK_MS,
-      application_name: 'notebridge-receiver',
-    });
+    this.pool = newPool(
+      {
+        connectionString: env.DATABASE_URL,
+        max: connectionShares(env).receiver,
+        idleTimeoutMillis: 0,
+        connectionTimeoutMillis: STUCK_MS / 2,
+        query_timeout: STUCK_MS,
+        statement_timeout: STUCK_MS,
+        application_name: 'notebridge-receiver',
+      },
+      // A repeat whose row a replay has locked fails alone, and does not delay the others of its group.
+      { lock_timeout: String(LOCKED_MS) },
+    );
     this.queue = queues.of('webhooks');
     const stored = metrics.counter('webhook_kept_total', 'Deliveries committed and acknowledged');
     this.notStored = metrics.counter(

@@ -85,7 +85,9 @@ export class ReceiverHealth implements OnModuleDestroy {
         await tx.webhookReceiver.updateMany({ data: added(stored, news) });
       });
     } catch (error) {
-      this.add(added(news, this.news));
+      const { news: later } = this;
+      this.news = news;
+      this.add(later);
       this.log.warn(`the state of the receiver could not be stored yet: ${failureCode(error)}`);
     }
   }
