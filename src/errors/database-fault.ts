@@ -35,6 +35,9 @@ export function isDatabaseUnavailable(error: unknown, depth = 0): boolean {
 export const isStatementTimeout = (error: unknown): boolean =>
   codeOf(error) === '57014' || (error instanceof Error && error.message.startsWith('Query read timeout'));
 
+/** True if the database lacks disk, memory or connections (class 53). */
+export const isOutOfResources = (error: unknown): boolean => codeOf(error).startsWith('53');
+
 /** SQLSTATEs of values that no column accepts, such as a text with a NUL, or a time or number that does not exist. */
 const REFUSED_VALUE = /^(22003|22007|22008|22021|22P02|22P05)$/;
 

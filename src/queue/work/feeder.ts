@@ -104,7 +104,7 @@ export class Feeder implements OnApplicationBootstrap, OnModuleDestroy {
       // A row may have become urgent while its job waits. An urgent job stays untouched: it would move to the tail.
       const isLate = job !== undefined && urgent === true && job.priority > 0;
       if (job ? !isLate : !urgent && room <= 0) continue;
-      if (!(await queue.add(id, urgent))) return;
+      if (this.isStopped || !(await queue.add(id, urgent))) return;
       if (!job) room -= 1;
     }
   }

@@ -67,6 +67,11 @@ export abstract class Host
   /** Stores that the work on a row threw an error: `failures + 1`, and when it is due again (`backoff`). */
   protected abstract postpone(id: string, error: unknown): Promise<void>;
 
+  /** What the log shows of a row. */
+  protected logged(id: string): object {
+    return { row: id };
+  }
+
   onApplicationBootstrap(): void {
     const { worker } = this;
     worker.concurrency = this.limits.concurrency;
@@ -96,7 +101,11 @@ export abstract class Host
     } catch (error) {
       // The row is not to blame for a database that is away, and is due again soon. A statement that takes too long may be.
       if (isDatabaseUnavailable(error) && !isStatementTimeout(error)) return;
-      this.log.error({ msg: 'the work on a row failed; it is tried again later', row: id, ...errorTrace(error) });
+      this.log.error({
+        msg: 'the work on a row failed; it is tried again later',
+        ...this.logged(id),
+        ...errorTrace(error),
+      });
       await this.postpone(id, error).catch(() => undefined);
     }
   }

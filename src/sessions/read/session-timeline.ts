@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { decodeCursor, type PageQuery, pageOf } from '../../http/request/page.js';
 import { Contract } from '../../platform/contract/contract.js';
+import { shownTime } from '../../webhooks/receive/verify-delivery.js';
 import { ENDED_AS } from '../model/session-columns.js';
 import { SessionReader } from './session-reader.js';
 import type { TimelineEntryResponse, TimelinePageResponse } from './timeline.dto.js';
@@ -67,7 +68,7 @@ export class SessionTimeline {
 
   private shown({ kind, at, key, fact }: TimelineRow): TimelineEntryResponse {
     const more = {
-      event: () => ({ sentAt: new Date(Number(fact.sentAt)) }),
+      event: () => ({ sentAt: shownTime(Number(fact.sentAt)) }),
       request: () => ({}),
       notes: () => ({ noteTemplateName: this.contract.templateName(String(fact.noteTemplateId)) }),
     };

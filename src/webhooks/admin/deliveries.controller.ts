@@ -59,7 +59,7 @@ export class DeliveriesController {
   /**
    * Replay a selection of deliveries
    *
-   * @remarks Count the selection with `dryRun` first, then send the returned plan to replay exactly these deliveries.
+   * @remarks Count the selection with `dryRun` first, then send the returned plan: it replays them if their number is still the same.
    */
   @Post('webhook-deliveries/replay')
   @HttpCode(200)

@@ -58,7 +58,7 @@ export class ReplayResponse {
   dryRun!: boolean;
   /** Replayed deliveries; with dryRun, selected ones */
   count!: number;
-  /** Send it back to replay exactly these */
+  /** Send it back to replay them */
   plan!: ReplayPlanRequest;
 }
 

@@ -5,6 +5,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { BIGINT, decodeCursor, pageOf } from '../../http/request/page.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
 import { describeReason } from '../receive/reasons.js';
+import { shownTime } from '../receive/verify-delivery.js';
 import {
   type DeliveriesQuery,
   type DeliveryPageResponse,
@@ -65,11 +66,13 @@ export class DeliveriesService {
     return this.shown(await this.known(id));
   }
 
-  /** Replays a delivery in any state. @throws {Problem} 404 `unknown-delivery` */
+  /** Replays a delivery in any state, and lets go those that it held back. @throws {Problem} 404 `unknown-delivery` */
   async replay(id: string): Promise<DeliveryResponse> {
     const { subject } = await this.known(id);
     const reopened = await this.change(id, async (tx, where) => {
-      await tx.webhookDelivery.updateMany({ where, data: await reopening(tx) });
+      const data = await reopening(tx);
+      await tx.webhookDelivery.updateMany({ where: { subject, dueAt: { not: null } }, data: { dueAt: data.dueAt } });
+      await tx.webhookDelivery.updateMany({ where, data });
     });
     await this.queues.of('webhooks').add(subject);
     return reopened;
@@ -87,8 +90,8 @@ export class DeliveriesService {
   }
 
   /**
-   * Counts a selection (`dryRun`), or replays exactly the counted deliveries: later arrivals have higher ids. A selection
-   * may span years, so its transaction may take minutes.
+   * Counts a selection (`dryRun`), or replays it if their number is still the same; later arrivals have higher ids. A
+   * selection may span years, so its transaction may take minutes.
    *
    * @throws {Problem} 409 `plan-changed` if the number differs; then nothing is replayed
    */
@@ -140,7 +143,7 @@ export class DeliveriesService {
       id,
       state: row.state as DeliveryState,
       subject: isAboutNothing ? null : row.subject,
-      sentAt: new Date(Number(row.sentAt)),
+      sentAt: shownTime(row.sentAt),
       error: reason === null ? null : describeReason(reason),
     };
   }

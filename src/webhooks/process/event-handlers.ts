@@ -12,10 +12,10 @@ export type InboxEvent<Type extends EventType = EventType> = Extract<PlatformEve
 };
 
 /**
- * The result of a handler. `ignored` if the event concerns nothing that this service stores. `waiting`, before it wrote
- * anything, if it must be handled again in a second: no attempt is counted.
+ * The result of a handler. `waiting`, before it wrote anything, if it must be handled again in a second: no attempt is
+ * counted.
  */
-export type Handled = 'processed' | 'ignored' | 'waiting';
+export type Handled = 'processed' | 'waiting';
 
 /** A feature's handler of some event types. */
 export interface EventHandler<Event extends InboxEvent = InboxEvent> {

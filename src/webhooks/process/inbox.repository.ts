@@ -1,21 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
-import { PrismaService, retried, type Tx } from '../../database/prisma.service.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
+import type { WebhookDelivery } from '../../generated/prisma/client.js';
 import type { CodeOf } from '../../words/words.js';
 
+type Stored = 'id' | 'signature' | 'body' | 'sentAt' | 'receivedAt' | 'attempts' | 'starts' | 'repeats';
+
 /** A delivery whose handler starts now. */
-export interface StartedDelivery {
-  readonly id: bigint;
-  readonly signature: Uint8Array;
-  /** Encrypted. */
-  readonly body: Uint8Array;
-  readonly sentAt: bigint;
-  readonly receivedAt: Date;
-  /** Failed ones. */
-  readonly attempts: number;
-  /** Since the last outcome, this one included. The process of each earlier one ended during the work. */
-  readonly starts: number;
-  readonly repeats: number;
+export interface StartedDelivery extends Pick<WebhookDelivery, Stored> {
   readonly dueAt: Date;
   /** When it was received or, if it was processed before, when it was sent or replayed again. */
   readonly waitingSince: Date;
@@ -43,8 +35,8 @@ export interface Outcome {
   readonly retryInMs?: number;
 }
 
-/** How many subjects wait in the queue: more than the workers of two processes handle in a second. */
-export const WAITING_SUBJECTS = 1_000;
+/** How many subjects wait in the queue: about as many as a process handles in a second. Reading them costs up to 0.1 s. */
+export const WAITING_SUBJECTS = 500;
 
 /** The inbox as its workers read and write it. */
 @Injectable()
@@ -90,7 +82,6 @@ export class InboxRepository {
    */
   async end(delivery: StartedDelivery, { retryInMs, ...outcome }: Outcome, tx: Tx = this.prisma): Promise<void> {
     const { id, repeats, dueAt, startedAt } = delivery;
-    const isDone = outcome.state === 'processed' || outcome.state === 'ignored';
     const { count } = await tx.webhookDelivery.updateMany({
       where: { id, repeats, OR: [{ dueAt }, { state: 'dead', reason: 'no-outcome' }] },
       data: {
@@ -98,30 +89,26 @@ export class InboxRepository {
         ...outcome,
         starts: 0,
         dueAt: retryInMs === undefined ? null : new Date(startedAt.getTime() + retryInMs),
-        ...(isDone && { processedAt: this.clock.now() }),
+        ...(outcome.state === 'processed' && { processedAt: this.clock.now() }),
       },
     });
     if (count === 0) await tx.webhookDelivery.updateMany({ where: { id }, data: { starts: 0 } });
   }
 
-  /**
-   * Lets the deliveries of a subject wait for its first one, so that the feeder does not add them until it is due. Again after
-   * a deadlock, because repeats lock them in another order.
-   */
-  async holdBack(subject: string): Promise<void> {
-    await retried(
-      async () => this.prisma.$executeRaw`
-      UPDATE webhook_deliveries AS d SET due_at = first.due_at FROM (
-        SELECT due_at FROM webhook_deliveries WHERE subject = ${subject} AND due_at IS NOT NULL ORDER BY sent_at, id LIMIT 1
-      ) AS first WHERE d.subject = ${subject} AND d.due_at < first.due_at`,
-    );
+  /** Takes back the starts of a subject, because this process lives, and does not know whether its last one was committed. */
+  async forgetStarts(subject: string): Promise<void> {
+    await this.prisma.webhookDelivery.updateMany({ where: { subject, dueAt: { not: null } }, data: { starts: 0 } });
   }
 
-  /** Lets the pending deliveries of a subject wait. */
-  async postpone(subject: string, seconds: number): Promise<void> {
-    await this.prisma.$executeRaw`
-      UPDATE webhook_deliveries SET due_at = now() + ${seconds} * interval '1 second'
-      WHERE subject = ${subject} AND due_at <= now()`;
+  /** Lets the deliveries of a subject wait for its first one, so that the feeder does not add them until it is due. */
+  async holdBack(subject: string): Promise<void> {
+    // Again after a deadlock, because repeats lock them in another order.
+    await this.prisma.transaction(
+      (tx) => tx.$executeRaw`
+        UPDATE webhook_deliveries AS d SET due_at = first.due_at FROM (
+          SELECT due_at FROM webhook_deliveries WHERE subject = ${subject} AND due_at IS NOT NULL ORDER BY sent_at, id LIMIT 1
+        ) AS first WHERE d.subject = ${subject} AND d.due_at < first.due_at`,
+    );
   }
 
   countPending(): Promise<number> {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Processor } from '@nestjs/bullmq';
 import type { OnModuleInit } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
@@ -5,6 +6,7 @@ import { Random } from '../../config/random.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { retryUntilStored } from '../../database/retries.js';
 import { backoffMs } from '../../due-rows/backoff.js';
+import { isOutOfResources } from '../../errors/database-fault.js';
 import { errorTrace, failureCode } from '../../errors/error-trace.js';
 import { Metrics } from '../../monitoring/metrics.js';
 import { Contract } from '../../platform/contract/contract.js';
@@ -21,6 +23,7 @@ import {
   FIRST_PLACE,
   InboxRepository,
   type Outcome,
+  type Place,
   type StartedDelivery,
   WAITING_SUBJECTS,
 } from './inbox.repository.js';
@@ -41,16 +44,12 @@ const MAX_LOST = 3;
 /** How long a delivery waits whose data key is missing. An operator must add the key, so it is no attempt. */
 const KEY_WAIT_MS = 30_000;
 
-/** How long a subject waits whose deliveries cannot be read. */
-const UNREAD_WAIT_SECONDS = 15;
-
 /** How long a delivery waits whose handler returned `waiting`. */
 const WAIT_MS = 1_000;
 
 /** The outcome of each result of a handler. */
 const OUTCOMES: Record<Handled, Outcome> = {
   processed: { state: 'processed' },
-  ignored: { state: 'ignored', reason: 'not-ours' },
   waiting: { state: 'received', reason: 'waiting', retryInMs: WAIT_MS },
 };
 
@@ -93,7 +92,7 @@ export class WebhooksProcessor extends Host implements OnModuleInit {
   protected async work(subject: string): Promise<boolean> {
     let place = FIRST_PLACE;
     for (let handled = 0; handled < MAX_PER_JOB && !this.shutdown.signal.aborted; handled += 1) {
-      const delivery = await this.inbox.start(subject, place);
+      const delivery = await this.start(subject, place);
       if (!delivery) {
         await this.inbox.holdBack(subject);
         return false;
@@ -106,8 +105,21 @@ export class WebhooksProcessor extends Host implements OnModuleInit {
     return true;
   }
 
-  protected postpone(subject: string): Promise<void> {
-    return this.inbox.postpone(subject, UNREAD_WAIT_SECONDS);
+  /** The feeder adds the subject again. */
+  protected async postpone(): Promise<void> {}
+
+  /** Its id is a text of the platform, which the log does not show. */
+  protected override logged(): object {
+    return {};
+  }
+
+  private async start(subject: string, place: Place): Promise<StartedDelivery | undefined> {
+    try {
+      return await this.inbox.start(subject, place);
+    } catch (error) {
+      await this.stored(() => this.inbox.forgetStarts(subject));
+      throw error;
+    }
   }
 
   private async settle(delivery: StartedDelivery): Promise<Outcome> {
@@ -118,17 +130,22 @@ export class WebhooksProcessor extends Host implements OnModuleInit {
       return found;
     } catch (error) {
       const outcome = this.failure(delivery, error);
-      // Only this process knows that it lives.
-      await retryUntilStored(() => this.inbox.end(delivery, outcome), this.clock);
+      await this.stored(() => this.inbox.end(delivery, outcome));
       return outcome;
     }
+  }
+
+  /** Stores that this process lives, which only it knows, for as long as it does. */
+  private stored(store: () => Promise<void>): Promise<void> {
+    const pause = (ms: number) => delay(ms, undefined, { signal: this.shutdown.signal });
+    return retryUntilStored(store, this.clock, pause);
   }
 
   /** The event of a delivery, or the outcome of a delivery without one. */
   private open(delivery: StartedDelivery): UnderstoodEvent | Outcome {
     const lost = delivery.starts - 1;
     if (lost >= MAX_LOST) {
-      return this.logged(delivery, { state: 'dead', reason: 'no-outcome', attempts: delivery.attempts + lost });
+      return this.warned(delivery, { state: 'dead', reason: 'no-outcome', attempts: delivery.attempts + lost });
     }
     try {
       const place = bodyPlace(Buffer.from(delivery.signature).toString('hex'));
@@ -150,12 +167,13 @@ export class WebhooksProcessor extends Host implements OnModuleInit {
   }
 
   private failure(delivery: StartedDelivery, error: unknown, reason: string = failureCode(error)): Outcome {
-    const attempts = delivery.attempts + 1;
+    // A database without resources fails every delivery.
+    const attempts = delivery.attempts + (isOutOfResources(error) ? 0 : 1);
     const next = afterFailure(attempts, this.random.fraction());
-    return this.logged(delivery, { ...next, reason, attempts }, errorTrace(error));
+    return this.warned(delivery, { ...next, reason, attempts }, errorTrace(error));
   }
 
-  private logged({ id }: StartedDelivery, outcome: Outcome, trace = {}): Outcome {
+  private warned({ id }: StartedDelivery, outcome: Outcome, trace = {}): Outcome {
     this.log.warn({ msg: 'a webhook delivery was not processed', delivery: String(id), ...outcome, ...trace });
     return outcome;
   }

@@ -1,4 +1,10 @@
-import { Injectable, type OnApplicationShutdown, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import {
+  Injectable,
+  Logger,
+  type OnApplicationShutdown,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common';
 import type pg from 'pg';
 import { GroupCommit } from '../../audit/group-commit.js';
 import { Clock } from '../../config/clock.js';
@@ -6,6 +12,7 @@ import { Env } from '../../config/env.js';
 import { connectionShares } from '../../database/connect/connection-shares.js';
 import { discardConnections, keepOpen, newPool } from '../../database/connect/pools.js';
 import { isDatabaseUnavailable } from '../../errors/database-fault.js';
+import { errorTrace } from '../../errors/error-trace.js';
 import { type Health, HealthIndicator } from '../../monitoring/health-indicator.js';
 import { Metrics } from '../../monitoring/metrics.js';
 import { Contract } from '../../platform/contract/contract.js';
@@ -27,7 +34,13 @@ const LIMITS = {
 const STUCK_MS = 2_000;
 
 /** How long a repeat waits for its row, which a replay of many deliveries locks. */
-const LOCKED_MS = 200;
+const LOCKED_MS = 300;
+
+/** How long health remembers that a commit failed. Longer would keep away the requests that show that it works again. */
+const FAILED_MS = 10_000;
+
+/** Minimum time between two log lines about deliveries that were not stored. */
+const QUIET_MS = 60_000;
 
 /** Jobs that may be on their way to the store of the queues. The feeder adds those beyond them. */
 const MAX_ADDING = 100;
@@ -73,17 +86,21 @@ export function bodyPlace(signature: string): SealedPlace {
  */
 @Injectable()
 export class InboxWriter implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
+  private readonly log = new Logger(InboxWriter.name);
   private readonly pool: pg.Pool;
   private readonly queue: WorkQueue;
   private readonly group: GroupCommit<Row>;
   private readonly notStored;
   private adding = 0;
+  /** When a commit failed, unless a later one succeeded. Of the monotonic clock. */
+  private failedAtMs = Number.NEGATIVE_INFINITY;
+  private quietUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(
     private readonly env: Env,
     private readonly vault: Vault,
     private readonly contract: Contract,
-    clock: Clock,
+    private readonly clock: Clock,
     queues: WorkQueues,
     metrics: Metrics,
   ) {
@@ -126,32 +143,27 @@ export class InboxWriter implements OnModuleInit, OnModuleDestroy, OnApplication
 
   /** Commits a delivery, encrypted. @throws {Error} if it is not known to be committed */
   async store({ signature, body, sentAt, secretIndex }: VerifiedDelivery): Promise<void> {
-    const parsed = parseEvent(body, this.contract.events);
-    const isUnderstood = 'event' in parsed;
-    const sealed = this.vault.seal(bodyPlace(signature), body);
-    const row: Row = [
-      Buffer.from(signature, 'hex'),
-      sealed,
-      sentAt,
-      secretIndex,
-      isUnderstood ? parsed.event.eventType : parsed.eventType,
-      (isUnderstood && parsed.subject) || signature,
-    ];
-    await this.group.add(row, sealed.length).catch((error: unknown) => {
+    try {
+      const parsed = parseEvent(body, this.contract.events);
+      const isUnderstood = 'event' in parsed;
+      const sealed = this.vault.seal(bodyPlace(signature), body);
+      const eventType = isUnderstood ? parsed.event.eventType : parsed.eventType;
+      const subject = (isUnderstood && parsed.subject) || signature;
+      const row: Row = [Buffer.from(signature, 'hex'), sealed, sentAt, secretIndex, eventType, subject];
+      await this.group.add(row, sealed.length);
+    } catch (error) {
       this.notStored.inc();
+      this.warn(error);
       throw error;
-    });
+    }
   }
 
   @HealthIndicator({ name: 'inbox', vital: true, needs: ['database'] })
   async health(): Promise<Health> {
     const facts = { waiting: this.group.load.waiting };
-    try {
-      await this.checkConnection();
-      return { status: 'ok', facts };
-    } catch {
-      return { status: 'down', reasons: [{ code: 'inbox-not-writable', follows: true }], facts };
-    }
+    const isFailing = this.clock.monotonicMs() - this.failedAtMs < FAILED_MS;
+    if (!isFailing && (await this.isWritable().catch(() => false))) return { status: 'ok', facts };
+    return { status: 'down', reasons: [{ code: 'inbox-not-writable', follows: true }], facts };
   }
 
   /** Commits the accepted deliveries. Later ones are answered 503, so that the sender repeats them. */
@@ -170,9 +182,21 @@ export class InboxWriter implements OnModuleInit, OnModuleDestroy, OnApplication
     try {
       await client.query({ name: 'insert', text: INSERT, values });
       isUsable = true;
+      this.failedAtMs = Number.NEGATIVE_INFINITY;
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) this.failedAtMs = this.clock.monotonicMs();
+      this.warn(error);
+      throw error;
     } finally {
       client.release(!isUsable);
     }
+  }
+
+  private warn(error: unknown): void {
+    const nowMs = this.clock.monotonicMs();
+    if (nowMs < this.quietUntilMs) return;
+    this.quietUntilMs = nowMs + QUIET_MS;
+    this.log.warn({ msg: 'deliveries were not stored, so the platform sends them again', ...errorTrace(error) });
   }
 
   /** Does not wait for the store of the queues, because the deliveries are committed. */
@@ -186,13 +210,13 @@ export class InboxWriter implements OnModuleInit, OnModuleDestroy, OnApplication
     }
   }
 
-  /** @throws if the server of the inbox does not answer, or is no primary */
-  private async checkConnection(): Promise<void> {
+  /** @throws if the server of the inbox does not answer */
+  private async isWritable(): Promise<boolean> {
     const { rows } = await this.pool.query<{ readOnly: boolean }>(
       `SELECT current_setting('transaction_read_only')::boolean AS "readOnly"`,
     );
-    if (!rows[0]?.readOnly) return;
-    discardConnections(this.pool);
-    throw new Error('The database accepts no writes from the role of DATABASE_URL.');
+    const isWritable = rows[0]?.readOnly === false;
+    if (!isWritable) discardConnections(this.pool);
+    return isWritable;
   }
 }

@@ -4,7 +4,6 @@ const MESSAGES = {
   'not-an-object': 'The body is JSON but not an object. A replay does not help.',
   'no-event-type': 'The body has no eventType, so the event is unknown.',
   'unknown-event-type': 'This version does not know the eventType. Replay the delivery after an upgrade that knows it.',
-  'not-ours': 'The event concerns nothing that this service stores.',
   'no-outcome': 'The process ended during each of three attempts. Find the cause, then replay the delivery.',
   waiting: 'The event may belong to a request without an answer yet. It is handled again every second.',
   sealed: 'The stored body cannot be decrypted: DATA_KEYS lacks its key, or it is damaged.',

@@ -48,6 +48,9 @@ export function verifyDelivery(
   return { signature: signature.toLowerCase(), body, sentAt, secretIndex };
 }
 
+/** The time of a timestamp header in milliseconds since the Unix epoch, at most the last one with a year of four digits. */
+export const shownTime = (sentAt: bigint | number): Date => new Date(Math.min(Number(sentAt), Date.UTC(9999, 11, 31)));
+
 /** Content-Type and User-Agent prove nothing. */
 function headerFault(encoding: string | undefined, signature: string, timestamp: string): RefusalCause | undefined {
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'content-encoding';
