@@ -176,14 +176,15 @@ describe('repeats during the handling', () => {
   });
 });
 
-test('a repeat of a failed delivery is counted, and does not change when it is tried again', async () => {
+test('a repeat of a failed delivery, or of one that fails, is counted, and does not change when it is tried again', async () => {
+  const init = event('s', 'CREATED', 1);
   handleBy(async () => {
+    await send(init);
     throw new Error('broken');
   });
-  const init = event('s', 'CREATED', 1);
   await send(init);
   await world.settle();
   await send(init);
   await world.settle();
-  expect(await deliveries()).toMatchObject([{ state: 'failed', attempts: 1, repeats: 1 }]);
+  expect(await deliveries()).toMatchObject([{ state: 'failed', attempts: 1, repeats: 2 }]);
 });

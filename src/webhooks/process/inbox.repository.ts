@@ -76,14 +76,18 @@ export class InboxRepository {
   }
 
   /**
-   * Stores an outcome, unless the delivery was repeated or replayed since its start: then it stays due. The outcome of a process
+   * Stores an outcome, unless the delivery was replayed since its start, or repeated and would not be tried again: then it stays
+   * due. The outcome of a process
    * that was taken for dead replaces `no-outcome`. As the last statement of a transaction, because a repeat waits for the row's
    * lock.
+   *
+   * @returns true if it stays due
    */
-  async end(delivery: StartedDelivery, { retryInMs, ...outcome }: Outcome, tx: Tx = this.prisma): Promise<void> {
+  async end(delivery: StartedDelivery, { retryInMs, ...outcome }: Outcome, tx: Tx = this.prisma): Promise<boolean> {
     const { id, repeats, dueAt, startedAt } = delivery;
+    const isDone = retryInMs === undefined && outcome.state !== 'dead';
     const { count } = await tx.webhookDelivery.updateMany({
-      where: { id, repeats, OR: [{ dueAt }, { state: 'dead', reason: 'no-outcome' }] },
+      where: { id, ...(isDone && { repeats }), OR: [{ dueAt }, { state: 'dead', reason: 'no-outcome' }] },
       data: {
         reason: null,
         ...outcome,
@@ -93,6 +97,7 @@ export class InboxRepository {
       },
     });
     if (count === 0) await tx.webhookDelivery.updateMany({ where: { id }, data: { starts: 0 } });
+    return count === 0;
   }
 
   /** Takes back the starts of a subject, because this process lives, and does not know whether its last one was committed. */

@@ -53,6 +53,9 @@ const OUTCOMES: Record<Handled, Outcome> = {
   waiting: { state: 'received', reason: 'waiting', retryInMs: WAIT_MS },
 };
 
+/** An outcome, and true if it was not stored, because its delivery was repeated or replayed meanwhile. */
+type Settled = Outcome & { isOutdated: boolean };
+
 /** Passes deliveries to the handlers of features. A job names a subject, so no two deliveries of one are handled at a time. */
 @Processor('webhooks', WORKER)
 export class WebhooksProcessor extends Host implements OnModuleInit {
@@ -91,16 +94,18 @@ export class WebhooksProcessor extends Host implements OnModuleInit {
    */
   protected async work(subject: string): Promise<boolean> {
     let place = FIRST_PLACE;
+    let isDueAgain = false;
     for (let handled = 0; handled < MAX_PER_JOB && !this.shutdown.signal.aborted; handled += 1) {
       const delivery = await this.start(subject, place);
       if (!delivery) {
         await this.inbox.holdBack(subject);
-        return false;
+        return isDueAgain;
       }
-      const { state, retryInMs } = await this.settle(delivery);
+      const { state, retryInMs, isOutdated } = await this.settle(delivery);
       if (state !== 'received') this.settled.inc({ state });
-      if (!delivery.hasMore) return false;
-      if (retryInMs === undefined) place = delivery;
+      isDueAgain ||= isOutdated;
+      if (!delivery.hasMore) return isDueAgain;
+      if (retryInMs === undefined || isOutdated) place = delivery;
     }
     return true;
   }
@@ -122,21 +127,19 @@ export class WebhooksProcessor extends Host implements OnModuleInit {
     }
   }
 
-  private async settle(delivery: StartedDelivery): Promise<Outcome> {
+  private async settle(delivery: StartedDelivery): Promise<Settled> {
     try {
       const found = this.open(delivery);
       if ('event' in found) return await this.prisma.transaction((tx) => this.handle(tx, delivery, found));
-      await this.inbox.end(delivery, found);
-      return found;
+      return { ...found, isOutdated: await this.inbox.end(delivery, found) };
     } catch (error) {
       const outcome = this.failure(delivery, error);
-      await this.stored(() => this.inbox.end(delivery, outcome));
-      return outcome;
+      return { ...outcome, isOutdated: await this.stored(() => this.inbox.end(delivery, outcome)) };
     }
   }
 
   /** Stores that this process lives, which only it knows, for as long as it does. */
-  private stored(store: () => Promise<void>): Promise<void> {
+  private stored<T>(store: () => Promise<T>): Promise<T> {
     const pause = (ms: number) => delay(ms, undefined, { signal: this.shutdown.signal });
     return retryUntilStored(store, this.clock, pause);
   }
@@ -157,13 +160,12 @@ export class WebhooksProcessor extends Host implements OnModuleInit {
     }
   }
 
-  private async handle(tx: Tx, delivery: StartedDelivery, { event, subject }: UnderstoodEvent): Promise<Outcome> {
+  private async handle(tx: Tx, delivery: StartedDelivery, { event, subject }: UnderstoodEvent): Promise<Settled> {
     const { id, receivedAt, waitingSince } = delivery;
     const known = { deliveryId: String(id), receivedAt, waitingSince };
     const handled = await this.handlers.of(event.eventType).handle({ ...event, ...known }, tx);
     const outcome = { ...OUTCOMES[handled], eventType: event.eventType, ...(subject !== null && { subject }) };
-    await this.inbox.end(delivery, outcome, tx);
-    return outcome;
+    return { ...outcome, isOutdated: await this.inbox.end(delivery, outcome, tx) };
   }
 
   private failure(delivery: StartedDelivery, error: unknown, reason: string = failureCode(error)): Outcome {

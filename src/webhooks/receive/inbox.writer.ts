@@ -57,7 +57,8 @@ type Row = [
 
 /**
  * One statement for a group, so one commit. A repeat is counted, and a delivery that ended is due again. The order prevents
- * deadlocks of groups with the same deliveries.
+ * deadlocks of groups with the same deliveries. Returns the subjects of deliveries that it made due: others have a job, or
+ * get one when they are due.
  */
 const INSERT = `
   WITH arrived AS (
@@ -73,7 +74,8 @@ const INSERT = `
     state = CASE WHEN d.due_at IS NULL THEN 'received' ELSE d.state END,
     reason = CASE WHEN d.due_at IS NOT NULL THEN d.reason END,
     attempts = CASE WHEN d.due_at IS NULL THEN 0 ELSE d.attempts END,
-    due_at = coalesce(d.due_at, now())`;
+    due_at = coalesce(d.due_at, now())
+  RETURNING CASE WHEN due_at BETWEEN now()::timestamptz(3) AND clock_timestamp() + interval '1 ms' THEN subject END AS due`;
 
 /** The place of an encrypted body. Unlike its id, the signature is known before the commit. @param signature in hex */
 export function bodyPlace(signature: string): SealedPlace {
@@ -125,9 +127,9 @@ export class InboxWriter implements OnModuleInit, OnModuleDestroy, OnApplication
     );
     this.group = new GroupCommit<Row>(LIMITS, {
       commit: async (rows) => {
-        await this.insert(rows);
+        const due = await this.insert(rows);
         stored.inc(rows.length);
-        this.addJobs(rows);
+        this.addJobs(due);
       },
       isUnavailable: isDatabaseUnavailable,
       now: () => clock.monotonicMs(),
@@ -175,14 +177,16 @@ export class InboxWriter implements OnModuleInit, OnModuleDestroy, OnApplication
     await this.pool.end();
   }
 
-  private async insert(rows: readonly Row[]): Promise<void> {
+  /** @returns the subjects that are due by it */
+  private async insert(rows: readonly Row[]): Promise<Set<string>> {
     const values = [0, 1, 2, 3, 4, 5].map((column) => rows.map((row) => row[column]));
     const client = await this.pool.connect();
     let isUsable = false; // a connection that failed or is stuck is destroyed
     try {
-      await client.query({ name: 'insert', text: INSERT, values });
+      const { rows: stored } = await client.query<{ due: string | null }>({ name: 'insert', text: INSERT, values });
       isUsable = true;
       this.failedAtMs = Number.NEGATIVE_INFINITY;
+      return new Set(stored.flatMap(({ due }) => due ?? []));
     } catch (error) {
       if (isDatabaseUnavailable(error)) this.failedAtMs = this.clock.monotonicMs();
       this.warn(error);
@@ -200,8 +204,8 @@ export class InboxWriter implements OnModuleInit, OnModuleDestroy, OnApplication
   }
 
   /** Does not wait for the store of the queues, because the deliveries are committed. */
-  private addJobs(rows: readonly Row[]): void {
-    for (const subject of new Set(rows.map((row) => row[5]))) {
+  private addJobs(subjects: ReadonlySet<string>): void {
+    for (const subject of subjects) {
       if (this.adding >= MAX_ADDING) return;
       this.adding += 1;
       void this.queue.add(subject).finally(() => {
