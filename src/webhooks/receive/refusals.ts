@@ -28,7 +28,7 @@ export function added(earlier: ReceiverState, later: ReceiverState): ReceiverSta
 }
 
 /** The refusals, the most frequent cause first. */
-export function refusalsOf({ refusals }: ReceiverState): [RefusalCause, Refused][] {
+function refusalsOf({ refusals }: ReceiverState): [RefusalCause, Refused][] {
   const entries = Object.entries(refusals) as [RefusalCause, Refused][];
   return entries.sort(([, one], [, other]) => other.count - one.count);
 }
