@@ -44,7 +44,7 @@ export const REFUSALS = {
   },
   'wrong-path': {
     code: 'webhook-address',
-    fault: 'No receiver has the path of this POST below /webhooks.',
+    fault: 'A POST below /webhooks or with x-service-signature has another path than /webhooks/platform.',
     action: 'Register /webhooks/platform with the platform, and let every proxy keep this path.',
   },
   'wrong-method': {

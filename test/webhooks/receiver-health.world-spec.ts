@@ -1,5 +1,7 @@
 import { Api } from '../../src/cli/api/api.js';
 import { readStatus, statusLines } from '../../src/cli/commands/status.js';
+import { PrismaService } from '../../src/database/prisma.service.js';
+import { Metrics } from '../../src/monitoring/metrics.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import type { OverviewResponse } from '../../src/operations/overview/overview.dto.js';
 import { ReceiverHealth } from '../../src/webhooks/receive/receiver-health.js';
@@ -9,6 +11,7 @@ import { deliver, sessionEvent, signed } from '../support/webhook-requests.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
+afterEach(() => jest.restoreAllMocks());
 
 const AGED = { WEBHOOK_MAX_AGE_SECONDS: '3600' };
 const UNSIGNED = { method: 'POST', body: '{}' };
@@ -78,6 +81,19 @@ describe('the answer', () => {
 });
 
 describe('health', () => {
+  test('is ok while only some deliveries are refused, which the metric counts by cause', async () => {
+    const count = async () => {
+      const metric = await world.get(Metrics).registry.getSingleMetric('notebridge_webhook_rejections_total')?.get();
+      return metric?.values.find(({ labels }) => labels.cause === 'wrong-signature')?.value ?? 0;
+    };
+    const before = await count();
+    for (let i = 0; i < 5; i += 1) {
+      await send(signed(sessionEvent('s'), { secret: 'the old secret of one process' }));
+      await send(aged(i));
+    }
+    expect([(await health()).status, (await count()) - before]).toEqual(['ok', 5]);
+  });
+
   test('is degraded while a proxy drops the header of every delivery, until a genuine one arrives', async () => {
     await many(60, UNSIGNED);
     const { status, reason, causes } = await health();
@@ -180,6 +196,23 @@ describe('refusals', () => {
       expect([method, await ask(method, '/webhooks/platform/')]).toEqual([method, 404]);
     expect(await refused()).toEqual({ 'wrong-path': 4, 'wrong-method': 2 });
     expect(await health()).toMatchObject({ causes: [{ code: 'webhook-address' }] });
+  });
+
+  test('include signed deliveries on any path, because a proxy may change it', async () => {
+    for (const path of ['/notebridge/webhooks/platform', '/Webhooks/Platform', '/webhook/platform?x=1'])
+      expect([path, (await fetch(`${world.url}${path}`, aged())).status]).toEqual([path, 404]);
+    expect(await refused()).toEqual({ 'wrong-path': 3 });
+    expect(await health()).toMatchObject({ status: 'degraded', causes: [{ code: 'webhook-address' }] });
+  });
+
+  test('are counted once if they arrive during a write that fails', async () => {
+    await send(UNSIGNED);
+    jest.spyOn(world.get(PrismaService), 'transaction').mockImplementationOnce(async () => {
+      await send(UNSIGNED);
+      throw new Error('the database is away');
+    });
+    await world.get(ReceiverHealth).flush();
+    expect(await refused()).toEqual({ 'missing-signature': 2 });
   });
 
   test('do not include what strangers ask for elsewhere', async () => {
