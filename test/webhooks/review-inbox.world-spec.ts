@@ -1,9 +1,8 @@
 import pg from 'pg';
-import { PrismaService, type Tx } from '../../src/database/prisma.service.js';
+import type { Tx } from '../../src/database/prisma.service.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { EventHandlers, type Handled, type InboxEvent } from '../../src/webhooks/process/event-handlers.js';
 import { InboxRepository } from '../../src/webhooks/process/inbox.repository.js';
-import { ReceiverHealth } from '../../src/webhooks/receive/receiver-health.js';
 import { deliver, sessionEvent, sessionOf, signed } from '../support/webhook-requests.js';
 import { useWorld } from '../world/use-world.js';
 
@@ -96,21 +95,6 @@ test('a database that lacks resources for ten minutes makes no dead letter', asy
   expect(await deliveries()).toMatchObject([{ state: 'processed' }]);
 });
 
-test('a refusal during a write that fails is counted once', async () => {
-  const health = world.get(ReceiverHealth);
-  const unsigned = { method: 'POST', body: '{}' };
-  await deliver(world, unsigned);
-  const prisma = world.get(PrismaService);
-  const spy = jest.spyOn(prisma, 'transaction').mockImplementationOnce(async () => {
-    await deliver(world, unsigned);
-    throw new Error('away');
-  });
-  await health.flush();
-  spy.mockRestore();
-  const { body } = await world.call<{ refusals: object[] }>('GET', '/v1/webhook-receiver');
-  expect(body.refusals).toMatchObject([{ cause: 'missing-signature', count: 2 }]);
-});
-
 test('a delivery that cannot be stored is a cause of health', async () => {
   await world.sql(
     `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '53100'; END $$`,
@@ -127,20 +111,6 @@ test('a delivery that cannot be stored is a cause of health', async () => {
     await world.sql('DROP TRIGGER refuse ON webhook_deliveries');
     await world.sql('DROP FUNCTION refuse');
   }
-});
-
-test('a signed delivery that misses the receiver is counted, wherever a proxy sends it', async () => {
-  for (const path of ['/notebridge/webhooks/platform', '/Webhooks/Platform', '/webhook/platform'])
-    expect((await fetch(`${world.url}${path}`, event('s', 'CREATED', 1))).status).toBe(404);
-  const { body } = await world.call<{ refusals: object[] }>('GET', '/v1/webhook-receiver');
-  expect(body.refusals).toMatchObject([{ cause: 'wrong-path', count: 3 }]);
-});
-
-test('one correctly signed delivery that is refused for its form degrades health at once', async () => {
-  const answer = await deliver(world, signed(sessionEvent('s'), { timestamp: '1800000000000000' }));
-  expect(answer.status).toBe(401);
-  const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
-  expect(checks.webhooks?.status).toBe('degraded');
 });
 
 test('a replay takes exactly the counted deliveries', async () => {
