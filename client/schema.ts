@@ -509,28 +509,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/webhook-receiver": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Get the state of the receiver
-         * @description The last genuine delivery, and the requests that were refused since then by cause.
-         *
-         *     Needs a key with the scope `webhooks`.
-         */
-        get: operations["Deliveries.state"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/webhooks/platform": {
         parameters: {
             query?: never;
@@ -2453,23 +2431,6 @@ export interface components {
             count: number;
             /** @description Send it back to replay exactly these */
             plan: components["schemas"]["ReplayPlanRequest"];
-        };
-        RefusalResponse: {
-            /** @enum {string} */
-            cause: "body-too-large" | "content-encoding" | "duplicate-header" | "future" | "malformed-signature" | "malformed-timestamp" | "missing-signature" | "missing-timestamp" | "stale" | "wrong-method" | "wrong-path" | "wrong-signature";
-            /** @description Since the last genuine delivery */
-            count: number;
-            /** @description What is wrong, and what to do */
-            message: string;
-        };
-        ReceiverResponse: {
-            /**
-             * Format: date-time
-             * @description Null before the first one
-             */
-            lastGenuineAt: string | null;
-            /** @description The most frequent cause first */
-            refusals: components["schemas"]["RefusalResponse"][];
         };
         LegalHoldResponse: {
             /** Format: date-time */
@@ -4619,32 +4580,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ReplayResponse"];
-                };
-            };
-            default: components["responses"]["problem"];
-        };
-    };
-    "Deliveries.state": {
-        parameters: {
-            query?: never;
-            header?: {
-                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
-                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
-                /** @description The EHR's code of the reason for the call; kept in the audit log */
-                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The last genuine delivery, and the requests that were refused since then by cause. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ReceiverResponse"];
                 };
             };
             default: components["responses"]["problem"];

@@ -187,7 +187,6 @@ export async function readAsOperator({ service, adminKey }: Target): Promise<voi
     await service.call('GET', `/v1/events?${after}${filter}`);
   await service.call('GET', '/v1/webhook-deliveries');
   await service.call('GET', '/v1/webhook-deliveries?state=failed');
-  await service.call('GET', '/v1/webhook-receiver');
   await service.call('GET', '/v1/clients/c-b-1/disclosures');
   for (const query of [
     '',

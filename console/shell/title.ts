@@ -7,7 +7,7 @@ const DETAILS: Readonly<Record<string, (id: string) => string | undefined>> = {
   '/people': (id) => ({ client: 'Client', provider: 'Provider' })[id.split('/')[0] ?? ''],
   '/sessions': (id) => `Session ${id}`,
   '/compliance': (id) => `Compliance job ${id}`,
-  '/deliveries': (id) => (id === 'refused' ? 'Rejected requests' : `Delivery ${id}`),
+  '/deliveries': (id) => `Delivery ${id}`,
 };
 
 /** The title of a page or of a thing on it. @param at the path below /console */

@@ -26,7 +26,6 @@ const PLACES = {
   metrics: '/metrics',
   health: '/health/ready',
   deliveries: '/v1/webhook-deliveries?limit=200',
-  receiver: '/v1/webhook-receiver',
   capabilities: '/v1/capabilities',
 };
 

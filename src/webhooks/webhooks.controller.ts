@@ -15,7 +15,7 @@ import { verifyDelivery } from './receive/verify-delivery.js';
 
 const WEBHOOK_PATH = '/webhooks/platform';
 
-/** A POST below /webhooks/ that no route has, and another method on the receiver's path. */
+/** The receiver's path, and those below its folder. */
 const NEAR = /^\/+webhooks(\/|$)/;
 const EXACT = /^\/+webhooks\/+platform\/*$/;
 
@@ -70,11 +70,12 @@ export class WebhooksController {
   }
 
   /** Counts a request that did not reach `receive`, but that the platform may have sent. */
-  rejected(error: unknown, { routeOptions, is404, method, url }: FastifyRequest): void {
+  rejected(error: unknown, { routeOptions, is404, method, url, headers }: FastifyRequest): void {
     const [path = ''] = url.split('?', 1);
     if (routeOptions.url === WEBHOOK_PATH && problemOf(error)?.status === 413)
       this.health.refused({ cause: 'body-too-large' });
     else if (is404 && EXACT.test(path)) this.health.refused({ cause: 'wrong-method' });
-    else if (is404 && method === 'POST' && NEAR.test(path)) this.health.refused({ cause: 'wrong-path' });
+    else if (is404 && method === 'POST' && (NEAR.test(path) || WEBHOOK_SIGNATURE_HEADER in headers))
+      this.health.refused({ cause: 'wrong-path' });
   }
 }

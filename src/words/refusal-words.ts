@@ -11,8 +11,8 @@ const altered = (fault: string) =>
   ({ code: 'webhook-headers', fault: `${fault}: a proxy probably changes it.`, action: PASS_ON }) as const;
 
 /**
- * Why the receiver of webhooks refuses a request: the code of health, the fault, and the action to take. The answer, health
- * and the console show these words. `{seconds}` is filled in.
+ * Why the receiver of webhooks refuses a request: the code of health, the fault, and the action to take. The answer and
+ * health show these words. `{seconds}` is filled in.
  */
 export const REFUSALS = {
   stale: {
@@ -44,7 +44,7 @@ export const REFUSALS = {
   },
   'wrong-path': {
     code: 'webhook-address',
-    fault: 'No receiver has the path of this POST below /webhooks.',
+    fault: 'A POST below /webhooks or with x-service-signature has another path than /webhooks/platform.',
     action: 'Register /webhooks/platform with the platform, and let every proxy keep this path.',
   },
   'wrong-method': {

@@ -205,7 +205,6 @@ const UNAUDITED = [
     'GET /v1/subscriptions',
     'GET /fhir/metadata',
     'GET /v1/sessions/refreshes',
-    'GET /v1/webhook-receiver',
     'POST /webhooks/platform',
   ],
   'GET /v1/sign-in/methods',

@@ -98,7 +98,6 @@ const TABLE: Record<
     POST /v1/webhook-deliveries/{id}/replay
     POST /v1/webhook-deliveries/{id}/dismiss
     POST /v1/webhook-deliveries/replay
-    GET /v1/webhook-receiver
   `,
   operations: `
     GET /metrics

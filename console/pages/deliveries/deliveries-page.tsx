@@ -8,13 +8,12 @@ import { List } from '../../parts/read.js';
 import { DELIVERY, StateOf, wordIn, wordsOf } from '../../parts/state.js';
 import { Breakable, IdLink, Moment, number } from '../../parts/values.js';
 import { DeliveryActions, DeliveryDetail } from './delivery-detail.js';
-import { Receiver } from './receiver.js';
 import { ReplaySelection } from './replay-selection.js';
 
 /** How often to read the list, because the change feed has no deliveries. */
 const POLL_MS = 5_000;
 
-/** The webhooks of the platform: received ones with their outcomes, and refused requests. */
+/** The webhooks of the platform with their outcomes. */
 export default function DeliveriesPage() {
   const [, params] = useRoute<{ id: string }>('/deliveries/:id');
   return params ? <DeliveryDetail id={params.id} /> : <Deliveries />;
@@ -41,7 +40,6 @@ function Deliveries() {
         {state ? wordOf('deliveryState', state)?.hint : 'Webhooks of the platform, newest first.'} Payloads contain
         personal data and are never shown.
       </p>
-      <Receiver />
       <List
         name={['deliveries', state]}
         read={(cursor) => api.GET('/v1/webhook-deliveries', { params: { query: { state, cursor } } })}

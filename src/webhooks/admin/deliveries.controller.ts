@@ -1,15 +1,10 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import { Scopes } from '../../access/identity/scopes.js';
-import { Unaudited } from '../../audit/audit.interceptor.js';
-import { refusalText } from '../../words/refusal-words.js';
-import { ReceiverHealth } from '../receive/receiver-health.js';
-import { refusalsOf } from '../receive/refusals.js';
 import {
   DeliveriesQuery,
   DeliveryPageResponse,
   DeliveryResponse,
-  ReceiverResponse,
   ReplayRequest,
   ReplayResponse,
 } from './deliveries.dto.js';
@@ -20,10 +15,7 @@ import { DeliveriesService } from './deliveries.service.js';
 @Scopes('webhooks')
 @Controller('v1')
 export class DeliveriesController {
-  constructor(
-    private readonly deliveries: DeliveriesService,
-    private readonly receiver: ReceiverHealth,
-  ) {}
+  constructor(private readonly deliveries: DeliveriesService) {}
 
   /** List deliveries, newest first */
   @Get('webhook-deliveries')
@@ -66,21 +58,5 @@ export class DeliveriesController {
   @ApiOkResponse({ type: ReplayResponse })
   replayAll(@Body() request: ReplayRequest): Promise<ReplayResponse> {
     return this.deliveries.replayAll(request);
-  }
-
-  /**
-   * Get the state of the receiver
-   *
-   * @remarks The last genuine delivery, and the requests that were refused since then by cause.
-   */
-  @Get('webhook-receiver')
-  @Unaudited()
-  async state(): Promise<ReceiverResponse> {
-    const state = await this.receiver.read();
-    const refusals = refusalsOf(state).map(([cause, refused]) => {
-      const { fault, action } = refusalText({ cause, ...refused });
-      return { cause, count: refused.count, message: `${fault} ${action}` };
-    });
-    return { lastGenuineAt: state.genuineAt, refusals };
   }
 }

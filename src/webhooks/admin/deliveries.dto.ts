@@ -4,7 +4,6 @@ import { IsBoolean, IsInt, IsObject, Matches, Min, ValidateIf, ValidateNested } 
 import { OneOf, OptionalMoment, OptionalOneOf } from '../../http/request/fields.js';
 import { BIGINT, PageQuery, PageResponse } from '../../http/request/page.js';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
-import type { RefusalCause } from '../../words/refusal-words.js';
 import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 
 const DELIVERY_STATES = codesOf(WORDS.deliveryState);
@@ -93,19 +92,4 @@ export class DeliveryResponse {
 
 export class DeliveryPageResponse extends PageResponse {
   items!: DeliveryResponse[];
-}
-
-export class RefusalResponse {
-  cause!: RefusalCause;
-  /** Since the last genuine delivery */
-  count!: number;
-  /** What is wrong, and what to do */
-  message!: string;
-}
-
-export class ReceiverResponse {
-  /** Null before the first one */
-  lastGenuineAt!: Date | null;
-  /** The most frequent cause first */
-  refusals!: RefusalResponse[];
 }

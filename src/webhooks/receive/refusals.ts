@@ -18,9 +18,12 @@ const MIN_SUSPICIOUS = 3;
 /** How long a refusal counts for health. */
 const COUNTED_MS = 60 * 60_000;
 
-/** Adds what was seen later. A genuine delivery clears the refusals before it. */
+/** Adds what was written later. A genuine delivery clears the refusals that were written before it. */
 export function added(earlier: ReceiverState, later: ReceiverState): ReceiverState {
-  if (later.genuineAt) return later;
+  if (later.genuineAt) {
+    const isOlder = earlier.genuineAt && earlier.genuineAt > later.genuineAt; // a slow write of another process
+    return isOlder ? { ...later, genuineAt: earlier.genuineAt } : later;
+  }
   const refusals = { ...earlier.refusals };
   for (const [cause, refused] of refusalsOf(later))
     refusals[cause] = { ...refused, count: refused.count + (refusals[cause]?.count ?? 0) };
@@ -28,7 +31,7 @@ export function added(earlier: ReceiverState, later: ReceiverState): ReceiverSta
 }
 
 /** The refusals, the most frequent cause first. */
-export function refusalsOf({ refusals }: ReceiverState): [RefusalCause, Refused][] {
+function refusalsOf({ refusals }: ReceiverState): [RefusalCause, Refused][] {
   const entries = Object.entries(refusals) as [RefusalCause, Refused][];
   return entries.sort(([, one], [, other]) => other.count - one.count);
 }
