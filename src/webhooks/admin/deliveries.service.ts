@@ -4,7 +4,6 @@ import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { BIGINT, decodeCursor, pageOf } from '../../http/request/page.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
-import { describeReason } from '../receive/reasons.js';
 import { shownTime } from '../receive/verify-delivery.js';
 import {
   type DeliveriesQuery,
@@ -14,6 +13,7 @@ import {
   type ReplayRequest,
   type ReplayResponse,
 } from './deliveries.dto.js';
+import { describeReason } from './reasons.js';
 
 const WITHOUT_BODY = { body: true } as const;
 
@@ -130,7 +130,10 @@ export class DeliveriesService {
   private async known(id: string, tx: Tx = this.prisma): Promise<Row> {
     const where = BIGINT.test(id) && { id: BigInt(id) };
     const row = where && (await tx.webhookDelivery.findUnique({ omit: WITHOUT_BODY, where }));
-    if (row) return row;
+    if (row) {
+      this.audit.about('delivery', id);
+      return row;
+    }
     throw new Problem('unknown-delivery', 'No webhook delivery has this id. GET /v1/webhook-deliveries lists them.');
   }
 

@@ -1,5 +1,6 @@
-import type { Contract } from '../../platform/contract/contract.js';
-import { readPointer } from '../../platform/contract/json-pointer.js';
+import { decodeText, jsonShapeFault } from '../../text/json-text.js';
+import type { Contract } from './contract.js';
+import { readPointer } from './json-pointer.js';
 import {
   EVENT_TYPES,
   type EventType,
@@ -7,9 +8,7 @@ import {
   type SessionEvent,
   USER_ROLES,
   type UserRole,
-} from '../../platform/contract/wire-types.js';
-import { decodeText, jsonShapeFault } from '../../text/json-text.js';
-import type { Reason } from './reasons.js';
+} from './wire-types.js';
 
 export type JobEventType = Extract<EventType, `${string}_JOB_${string}`>;
 
@@ -27,10 +26,19 @@ export interface UnderstoodEvent {
   subject: string | null;
 }
 
+/** Why a body is not understood. */
+export type EventFault =
+  | 'not-json'
+  | 'too-deep'
+  | 'not-an-object'
+  | 'no-event-type'
+  | 'unknown-event-type'
+  | `bad-field ${string}`;
+
 export interface UnknownEvent {
   /** Null if the body contains none that can be shown. */
   eventType: string | null;
-  reason: Reason;
+  reason: EventFault;
 }
 
 /** The fields of an event (spec, Events). */

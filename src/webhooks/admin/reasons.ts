@@ -1,4 +1,5 @@
-const MESSAGES = {
+/** The reasons of this service, besides `bad-field`. A failed handler leaves the code of its error instead. */
+const MESSAGES: Record<string, string> = {
   'not-json': 'The body is not JSON in UTF-8. A replay does not help.',
   'too-deep': 'The body has too many nested levels or objects. A replay does not help.',
   'not-an-object': 'The body is JSON but not an object. A replay does not help.',
@@ -9,16 +10,12 @@ const MESSAGES = {
   sealed: 'The stored body cannot be decrypted: DATA_KEYS lacks its key, or it is damaged.',
 };
 
-/** A reason of this service. A failed handler leaves the code of its error instead. */
-export type Reason = keyof typeof MESSAGES | `bad-field ${string}`;
-
 /** The code of a stored reason, and a sentence about it: what is wrong and what to do. */
 export function describeReason(reason: string): { code: string; message: string } {
   const [code = '', pointer] = reason.split(' ');
   if (code === 'bad-field') return { code, message: `The event's field ${pointer} is missing or invalid.` };
-  const messages: Record<string, string> = MESSAGES;
   return {
     code,
-    message: messages[code] ?? 'The handler failed. See the log for the cause, then replay the delivery.',
+    message: MESSAGES[code] ?? 'The handler failed. See the log for the cause, then replay the delivery.',
   };
 }
