@@ -498,7 +498,7 @@ export interface paths {
         put?: never;
         /**
          * Replay a selection of deliveries
-         * @description Count the selection with `dryRun` first, then send the returned plan to replay exactly these deliveries.
+         * @description Count the selection with `dryRun` first, then send the returned plan: it replays them if their number is still the same.
          *
          *     Needs a key with the scope `webhooks`.
          */
@@ -2429,7 +2429,7 @@ export interface components {
             dryRun: boolean;
             /** @description Replayed deliveries; with dryRun, selected ones */
             count: number;
-            /** @description Send it back to replay exactly these */
+            /** @description Send it back to replay them */
             plan: components["schemas"]["ReplayPlanRequest"];
         };
         LegalHoldResponse: {

@@ -68,24 +68,28 @@ export class DeliveriesService {
 
   /** Replays a delivery in any state, and lets go those that it held back. @throws {Problem} 404 `unknown-delivery` */
   async replay(id: string): Promise<DeliveryResponse> {
-    const { subject } = await this.known(id);
-    const reopened = await this.change(id, async (tx, where) => {
+    const replayed = await this.prisma.transaction(async (tx) => {
+      const row = await this.known(id, tx);
       const data = await reopening(tx);
-      await tx.webhookDelivery.updateMany({ where: { subject, dueAt: { not: null } }, data: { dueAt: data.dueAt } });
-      await tx.webhookDelivery.updateMany({ where, data });
+      const pending = { subject: row.subject, dueAt: { not: null } };
+      await tx.webhookDelivery.updateMany({ where: pending, data: { dueAt: data.dueAt } });
+      await this.audit.store(tx);
+      return tx.webhookDelivery.update({ omit: WITHOUT_BODY, where: { id: row.id }, data });
     });
-    await this.queues.of('webhooks').add(subject);
-    return reopened;
+    await this.queues.of('webhooks').add(replayed.subject);
+    return this.shown(replayed);
   }
 
   /** Ignores a delivery that was not understood. @throws {Problem} 404 `unknown-delivery`, 409 `not-waiting` */
   dismiss(id: string): Promise<DeliveryResponse> {
-    return this.change(id, async (tx, where) => {
-      const waiting = { ...where, state: { in: ['not-understood', 'ignored'] } };
-      const { count } = await tx.webhookDelivery.updateMany({ where: waiting, data: { state: 'ignored' } });
-      if (count === 1) return;
-      await this.known(id, tx);
-      throw new Problem('not-waiting', 'Only a delivery in the state not-understood can be dismissed.');
+    return this.prisma.transaction(async (tx) => {
+      const known = await this.known(id, tx);
+      const where = { id: known.id, state: { in: ['not-understood', 'ignored'] } };
+      const data = { state: 'ignored' };
+      const [row] = await tx.webhookDelivery.updateManyAndReturn({ omit: WITHOUT_BODY, where, data });
+      if (!row) throw new Problem('not-waiting', 'Only a delivery in the state not-understood can be dismissed.');
+      await this.audit.store(tx);
+      return this.shown(row);
     });
   }
 
@@ -116,15 +120,6 @@ export class DeliveriesService {
       await this.audit.store(tx);
       return { dryRun: false, count, plan };
     }, 'bulk');
-  }
-
-  private change(id: string, write: (tx: Tx, where: { id: bigint }) => Promise<void>): Promise<DeliveryResponse> {
-    return this.prisma.transaction(async (tx) => {
-      await write(tx, { id: (await this.known(id, tx)).id });
-      const changed = this.shown(await this.known(id, tx));
-      await this.audit.store(tx);
-      return changed;
-    });
   }
 
   private async known(id: string, tx: Tx = this.prisma): Promise<Row> {
