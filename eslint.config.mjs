@@ -99,6 +99,7 @@ const pgFiles = [
   'src/people/store/person-users.ts',
   'src/subscriptions/push/attempts.repository.ts',
   'src/vault/rotation.ts',
+  'src/webhooks/receive/inbox.writer.ts',
 ];
 
 /** Folders that still begin their transactions with `pg`. ARCHITECTURE.md names the issue that converts each. */
@@ -107,7 +108,6 @@ const pgFolders = [
   'queue',
   'due-rows',
   'platform',
-  'webhooks',
   'sessions',
   'fhir',
   'imports',

@@ -13,6 +13,7 @@ const RULES = [
   'src/platform/pauses/pause-rule.ts',
   'src/platform/webhook-signature.ts',
   'src/webhooks/receive/verify-delivery.ts',
+  'src/webhooks/receive/refusals.ts',
   'src/subscriptions/push/message.ts',
   'src/imports/model/import-guards.ts',
 ];
