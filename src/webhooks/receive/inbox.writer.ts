@@ -92,6 +92,7 @@ export class InboxWriter implements OnModuleInit, OnModuleDestroy, OnApplication
   private readonly pool: pg.Pool;
   private readonly queue: WorkQueue;
   private readonly group: GroupCommit<Row>;
+  private readonly stored;
   private readonly notStored;
   private adding = 0;
   /** When a commit failed, unless a later one succeeded. Of the monotonic clock. */
@@ -120,17 +121,13 @@ export class InboxWriter implements OnModuleInit, OnModuleDestroy, OnApplication
       { lock_timeout: String(LOCKED_MS) },
     );
     this.queue = queues.of('webhooks');
-    const stored = metrics.counter('webhook_kept_total', 'Deliveries committed and acknowledged');
+    this.stored = metrics.counter('webhook_kept_total', 'Deliveries committed and acknowledged');
     this.notStored = metrics.counter(
       'webhook_not_kept_total',
       'Correctly signed deliveries that were answered with 503',
     );
     this.group = new GroupCommit<Row>(LIMITS, {
-      commit: async (rows) => {
-        const due = await this.insert(rows);
-        stored.inc(rows.length);
-        this.addJobs(due);
-      },
+      commit: (rows) => this.commit(rows),
       isUnavailable: isDatabaseUnavailable,
       now: () => clock.monotonicMs(),
     });
@@ -177,20 +174,28 @@ export class InboxWriter implements OnModuleInit, OnModuleDestroy, OnApplication
     await this.pool.end();
   }
 
+  private async commit(rows: readonly Row[]): Promise<void> {
+    try {
+      const due = await this.insert(rows);
+      this.failedAtMs = Number.NEGATIVE_INFINITY;
+      this.stored.inc(rows.length);
+      this.addJobs(due);
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) this.failedAtMs = this.clock.monotonicMs();
+      this.warn(error);
+      throw error;
+    }
+  }
+
   /** @returns the subjects that are due by it */
   private async insert(rows: readonly Row[]): Promise<Set<string>> {
     const values = [0, 1, 2, 3, 4, 5].map((column) => rows.map((row) => row[column]));
     const client = await this.pool.connect();
     let isUsable = false; // a connection that failed or is stuck is destroyed
     try {
-      const { rows: stored } = await client.query<{ due: string | null }>({ name: 'insert', text: INSERT, values });
+      const { rows: changed } = await client.query<{ due: string | null }>({ name: 'insert', text: INSERT, values });
       isUsable = true;
-      this.failedAtMs = Number.NEGATIVE_INFINITY;
-      return new Set(stored.flatMap(({ due }) => due ?? []));
-    } catch (error) {
-      if (isDatabaseUnavailable(error)) this.failedAtMs = this.clock.monotonicMs();
-      this.warn(error);
-      throw error;
+      return new Set(changed.flatMap(({ due }) => due ?? []));
     } finally {
       client.release(!isUsable);
     }
