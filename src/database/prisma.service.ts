@@ -70,7 +70,7 @@ const names = new Map<string, string>();
 function nameOf({ sql }: { sql: string }): string {
   const known = names.get(sql);
   if (known !== undefined || names.size >= MAX_NAMED) return known ?? '';
-  const name = `prisma-${names.size}`;
+  const name = `${sql.trim().split(/\W/, 1)[0]}_${names.size}`; // traces show it
   names.set(sql, name);
   return name;
 }

@@ -1,11 +1,14 @@
 import type { Tx } from '../../src/database/prisma.service.js';
+import { signWebhook } from '../../src/platform/webhook-signature.js';
 import { EventHandlers, type Handled, type InboxEvent } from '../../src/webhooks/process/event-handlers.js';
+import { InboxWriter } from '../../src/webhooks/receive/inbox.writer.js';
 import { deliver, sessionEvent, sessionOf, signed } from '../support/webhook-requests.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
 
 interface Delivery {
+  subject: string;
   state: string;
   attempts: number;
   repeats: number;
@@ -54,6 +57,18 @@ test('pending deliveries of a subject are handled in the order of their timestam
   await send(event('s', 'CREATED', 1));
   await world.settle();
   expect(handled).toEqual(['s CREATED', 's STARTED', 's COMPLETED']);
+});
+
+test('deliveries that are stored together, with the same timestamp, keep the order of their arrival', async () => {
+  const sentAt = '1800000000000';
+  const sessions = Array.from({ length: 20 }, (_, at) => `s-${at}`);
+  const stored = sessions.map((session) => {
+    const body = Buffer.from(sessionEvent(session));
+    const signature = signWebhook('any secret', sentAt, body);
+    return world.get(InboxWriter).store({ signature, body, sentAt, secretIndex: 0 });
+  });
+  await Promise.all(stored);
+  expect((await deliveries()).map(({ subject }) => subject)).toEqual(sessions);
 });
 
 test('the feed shows the start of a session before its end, also if the end arrived first', async () => {

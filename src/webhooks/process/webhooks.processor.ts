@@ -2,7 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Processor } from '@nestjs/bullmq';
 import type { OnModuleInit } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
+import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
+import { connectionShares } from '../../database/connect/connection-shares.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { retryUntilStored } from '../../database/retries.js';
 import { backoffMs } from '../../due-rows/backoff.js';
@@ -28,8 +30,9 @@ import {
   WAITING_SUBJECTS,
 } from './inbox.repository.js';
 
-/** Subjects that a process works on at a time. */
+/** Subjects that a process works on at a time, and the connections that they leave to requests. */
 const CONCURRENCY = 8;
+const LEFT_CONNECTIONS = 2;
 
 /** Deliveries in one job. Then its subject waits behind the others. */
 const MAX_PER_JOB = 100;
@@ -65,6 +68,7 @@ export class WebhooksProcessor extends Host implements OnModuleInit {
     store: WorkStore,
     queues: WorkQueues,
     metrics: Metrics,
+    env: Env,
     private readonly feeder: Feeder,
     private readonly prisma: PrismaService,
     private readonly inbox: InboxRepository,
@@ -74,7 +78,8 @@ export class WebhooksProcessor extends Host implements OnModuleInit {
     private readonly clock: Clock,
     private readonly random: Random,
   ) {
-    super(store, queues.of('webhooks'), { concurrency: CONCURRENCY });
+    const concurrency = Math.min(CONCURRENCY, connectionShares(env).usual - LEFT_CONNECTIONS);
+    super(store, queues.of('webhooks'), { concurrency });
     this.settled = metrics.counter('webhook_settled_total', 'Outcomes of attempts to process a delivery', ['state']);
     metrics.gauge('webhook_inbox_open', 'Deliveries that still need work', [], async (gauge) =>
       gauge.set(await inbox.countPending()),

@@ -56,18 +56,20 @@ type Row = [
 ];
 
 /**
- * One statement for a group, so one commit. A repeat is counted, and a delivery that ended is due again. The order prevents
- * deadlocks of groups with the same deliveries. Returns the subjects of deliveries that it made due: others have a job, or
+ * One statement for a group, so one commit. Ids are in the order of arrival. A repeat is counted, and a delivery that ended
+ * is due again. The order by signature prevents deadlocks of groups with the same deliveries. Returns the subjects of deliveries that it made due: others have a job, or
  * get one when they are due.
  */
 const INSERT = `
   WITH arrived AS (
     SELECT DISTINCT ON (signature) *, count(*) OVER (PARTITION BY signature)::int - 1 AS repeats
-    FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[], $5::text[], $6::text[])
-      AS a (signature, body, sent_at, secret_index, event_type, subject)
-    ORDER BY signature
+    FROM (
+      SELECT nextval('webhook_deliveries_id_seq') AS id, *
+      FROM unnest($1::bytea[], $2::bytea[], $3::bigint[], $4::smallint[], $5::text[], $6::text[])
+    ) AS a (id, signature, body, sent_at, secret_index, event_type, subject)
+    ORDER BY signature, id
   )
-  INSERT INTO webhook_deliveries AS d (signature, body, sent_at, secret_index, event_type, subject, repeats)
+  INSERT INTO webhook_deliveries AS d (id, signature, body, sent_at, secret_index, event_type, subject, repeats)
   SELECT * FROM arrived ORDER BY signature
   ON CONFLICT (signature) DO UPDATE SET
     repeats = d.repeats + 1 + excluded.repeats,
