@@ -53,7 +53,7 @@ export const WORDS = {
   deliveryState: vocabulary({
     received: { label: 'Received', hint: 'A worker processes it as soon as one is free.' },
     processed: { label: 'Processed', hint: 'This service did everything that its event requires.' },
-    ignored: { label: 'Ignored', hint: 'An operator dismissed it, or it is about nothing that this service stores.' },
+    ignored: { label: 'Ignored', hint: 'An operator dismissed it.' },
     'not-understood': {
       label: 'Not understood',
       hint: 'It is genuine, but this version cannot act on it. Replay it after an upgrade, or dismiss it.',

@@ -26,7 +26,7 @@ const EVENT_TYPES: Record<NonNullable<Selection['eventType']>, true> = {
   USER_CREATED: true,
 };
 
-/** Replays a selection of deliveries: it is counted first, then exactly these are replayed. */
+/** Replays a selection of deliveries: it is counted first, then replayed if the number is the same. */
 export function ReplaySelection({ state }: { state: Selection['state'] | undefined }) {
   const [isOpen, setOpen] = useState(false);
   return (

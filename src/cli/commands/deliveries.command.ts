@@ -73,7 +73,7 @@ export function addDeliveryCommands(program: Command, api: Api): void {
     });
 }
 
-/** Counts a selection first, then replays exactly the counted deliveries; none if their number has changed since. */
+/** Counts a selection first, then replays it; nothing if the number has changed since. */
 async function replaySelection(api: Api, { yes, json, since, before, ...of }: ReplayOptions): Promise<void> {
   if (!of.state) throw new CliFault('Pass the id of a delivery, or --state dead.');
   const selection = { ...of, receivedSince: since, receivedBefore: before };

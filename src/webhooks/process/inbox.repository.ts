@@ -76,10 +76,9 @@ export class InboxRepository {
   }
 
   /**
-   * Stores an outcome, unless the delivery was replayed since its start, or repeated and would not be tried again: then it stays
-   * due. The outcome of a process
-   * that was taken for dead replaces `no-outcome`. As the last statement of a transaction, because a repeat waits for the row's
-   * lock.
+   * Stores an outcome, unless the delivery was replayed since its start, or was repeated and would not be tried again: then it
+   * stays due. The outcome of a process that was taken for dead replaces `no-outcome`. As the last statement of a transaction,
+   * because a repeat waits for the row's lock.
    *
    * @returns true if it stays due
    */
