@@ -18,7 +18,7 @@ export class SubjectIds {
   }
 
   /** Declares that subjects of a kind are rows of a table, which may be shown under the id of a request. */
-  registerRows(kind: string, table: 'sessions' | 'compliance_jobs'): void {
+  registerRows(kind: string, table: 'compliance_jobs'): void {
     this.register(kind, async (id) => {
       const { rows } = await this.database.pool.query<{ id: string }>(
         `SELECT unnest(ARRAY[id, shown_id]) AS id FROM ${table} WHERE id = $1 OR shown_id = $1`,

@@ -417,79 +417,72 @@ CREATE INDEX "idempotency_records_expires_at_idx" ON "idempotency_records"("expi
 CREATE TABLE "sessions" (
     "id" UUID NOT NULL,
     "session_id" TEXT,
-    "shown_id" UUID NOT NULL,
+    "alias_of" UUID,
     "state" TEXT NOT NULL,
     "provider_user_id" TEXT,
     "client_user_ids" TEXT[] DEFAULT ARRAY[]::TEXT[],
-    "facts" BYTEA,
+    "ever_client_user_ids" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "note_template_ids" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "partner_appointment_id" TEXT,
+    "facts" BYTEA,
     "notes_revision" INTEGER NOT NULL DEFAULT 0,
     "request" BYTEA,
     "correlation_id" TEXT,
     "input_kind" TEXT,
     "requested_at" TIMESTAMPTZ(3),
     "attempted_at" TIMESTAMPTZ(3),
-    "accepted_at" TIMESTAMPTZ(3),
     "settled_at" TIMESTAMPTZ(3),
     "abandoned" BOOLEAN NOT NULL DEFAULT false,
-    "earlier_unknown" BOOLEAN NOT NULL DEFAULT false,
     "event_state" TEXT,
-    "event_provider_user_id" TEXT,
     "event_appointment_id" TEXT,
     "ai_notes_enabled" BOOLEAN,
-    "ai_notes_started" BOOLEAN NOT NULL DEFAULT false,
-    "ai_notes_final" BOOLEAN NOT NULL DEFAULT false,
+    "ai_notes_rank" SMALLINT NOT NULL DEFAULT 0,
     "last_event_at" TIMESTAMPTZ(3),
-    "failure_published" BOOLEAN NOT NULL DEFAULT false,
-    "notes_awaited" SMALLINT NOT NULL DEFAULT 0,
+    "published_end" TEXT,
+    "published_code" TEXT,
+    "publish_end_by" TIMESTAMPTZ(3),
+    "changes" INTEGER NOT NULL DEFAULT 0,
+    "fetched_changes" INTEGER NOT NULL DEFAULT 0,
+    "call_no" INTEGER NOT NULL DEFAULT 0,
+    "notes_events" INTEGER NOT NULL DEFAULT 0,
+    "notes_found" INTEGER NOT NULL DEFAULT 0,
     "rechecks" SMALLINT NOT NULL DEFAULT 0,
-    "wanted_generation" INTEGER NOT NULL DEFAULT 0,
-    "fetched_generation" INTEGER NOT NULL DEFAULT 0,
-    "answers" INTEGER NOT NULL DEFAULT 0,
     "fetched_at" TIMESTAMPTZ(3),
-    "state_from_events" BOOLEAN NOT NULL DEFAULT false,
+    "state_from" TEXT,
     "incomplete" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "not_found_at" TIMESTAMPTZ(3),
     "fault" TEXT,
     "failures" INTEGER NOT NULL DEFAULT 0,
     "refused_at" TIMESTAMPTZ(3),
+    "refused_status" INTEGER,
+    "retry_at" TIMESTAMPTZ(3),
     "update_until" TIMESTAMPTZ(3),
     "due_at" TIMESTAMPTZ(3),
-    "lane" SMALLINT NOT NULL DEFAULT 0,
-    "lease_owner" UUID,
-    "lease_no" INTEGER NOT NULL DEFAULT 0,
-    "lease_safe_at" TIMESTAMPTZ(3),
-    "reopened_at" TIMESTAMPTZ(3),
+    "urgent" BOOLEAN NOT NULL DEFAULT true,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
-    "changed" BOOLEAN NOT NULL DEFAULT true,
     CONSTRAINT "sessions_pkey" PRIMARY KEY ("id")
 );
 CREATE UNIQUE INDEX "sessions_session_id_key" ON "sessions"("session_id");
-CREATE UNIQUE INDEX "sessions_shown_id_key" ON "sessions"("shown_id");
+CREATE INDEX "sessions_alias_of_idx" ON "sessions"("alias_of") WHERE "alias_of" IS NOT NULL;
 CREATE INDEX "sessions_updated_at_id_idx" ON "sessions"("updated_at", "id");
 CREATE INDEX "sessions_provider_user_id_updated_at_id_idx" ON "sessions"("provider_user_id", "updated_at", "id");
 CREATE INDEX "sessions_state_updated_at_id_idx" ON "sessions"("state", "updated_at", "id");
 -- Without fastupdate, because every lookup of a client would also scan the pending list.
-CREATE INDEX "sessions_client_user_ids_idx" ON "sessions" USING GIN ("client_user_ids") WITH (fastupdate = off);
+CREATE INDEX "sessions_ever_client_user_ids_idx" ON "sessions" USING GIN ("ever_client_user_ids") WITH (fastupdate = off);
 CREATE INDEX "sessions_partner_appointment_id_idx" ON "sessions"("partner_appointment_id");
+CREATE INDEX "sessions_event_appointment_id_idx" ON "sessions"("event_appointment_id") WHERE "requested_at" IS NULL AND "event_appointment_id" IS NOT NULL;
 -- Partial indexes of the few rows that are due, counted, published or watched.
-CREATE INDEX "sessions_due_idx" ON "sessions"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
+CREATE INDEX "sessions_due_idx" ON "sessions"("urgent", "due_at", "id") WHERE "due_at" IS NOT NULL;
 CREATE INDEX "sessions_incomplete_idx" ON "sessions"("fetched_at") WHERE "incomplete" <> '{}';
 -- Sessions that have documents, as FHIR searches read them.
 CREATE INDEX "sessions_with_notes_idx" ON "sessions"("updated_at", "id") WHERE "notes_revision" > 0;
-CREATE INDEX "sessions_changed_idx" ON "sessions"("id") WHERE "changed";
-CREATE INDEX "sessions_accepted_at_idx" ON "sessions"("accepted_at") WHERE "accepted_at" IS NOT NULL;
 CREATE INDEX "sessions_correlation_id_provider_user_id_idx" ON "sessions"("correlation_id", "provider_user_id") WHERE "correlation_id" IS NOT NULL;
 CREATE INDEX "sessions_open_idx" ON "sessions"("state", "requested_at") WHERE "state" IN ('Requested', 'Unknown');
-CREATE INDEX "sessions_in_flight_idx" ON "sessions"("lease_safe_at") WHERE "state" = 'Requested' AND "due_at" IS NULL;
 -- At most one open request per appointment and provider, so an event that names both belongs to only one request.
 CREATE UNIQUE INDEX "sessions_open_key" ON "sessions"("correlation_id", "provider_user_id") WHERE "state" IN ('Requested', 'Unknown');
-CREATE INDEX "sessions_backlog_idx" ON "sessions"("fault") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation";
--- Sessions whose newest event no fetch has answered yet, by that event.
-CREATE INDEX "sessions_awaited_idx" ON "sessions"("last_event_at") WHERE "due_at" IS NOT NULL AND "wanted_generation" > "fetched_generation" AND ("fetched_at" IS NULL OR "last_event_at" > "fetched_at");
-CREATE INDEX "sessions_refused_idx" ON "sessions"("fault") WHERE "due_at" IS NOT NULL AND "fault" IN ('platform-unauthorized', 'platform-address', 'unreadable-answer');
+-- Sessions with changes that no fetch has answered yet.
+CREATE INDEX "sessions_backlog_idx" ON "sessions"("last_event_at") WHERE "due_at" IS NOT NULL AND "changes" > "fetched_changes";
 
 CREATE TABLE "session_documents" (
     "id" UUID NOT NULL,
@@ -536,21 +529,20 @@ CREATE TABLE "processing_sessions" (
     "processing_id" TEXT NOT NULL,
     "session" UUID,
     "answer" BYTEA,
-    "wanted_generation" INTEGER NOT NULL DEFAULT 0,
-    "fetched_generation" INTEGER NOT NULL DEFAULT 0,
+    "changes" INTEGER NOT NULL DEFAULT 0,
+    "fetched_changes" INTEGER NOT NULL DEFAULT 0,
+    "notes_events" INTEGER NOT NULL DEFAULT 0,
+    "last_event_at" TIMESTAMPTZ(3),
     "fault" TEXT,
     "failures" INTEGER NOT NULL DEFAULT 0,
     "refused_at" TIMESTAMPTZ(3),
+    "refused_status" INTEGER,
+    "not_found_at" TIMESTAMPTZ(3),
     "due_at" TIMESTAMPTZ(3),
-    "lane" SMALLINT NOT NULL DEFAULT 0,
-    "lease_owner" UUID,
-    "lease_no" INTEGER NOT NULL DEFAULT 0,
-    "lease_safe_at" TIMESTAMPTZ(3),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "processing_sessions_pkey" PRIMARY KEY ("processing_id")
 );
-CREATE INDEX "processing_sessions_due_idx" ON "processing_sessions"("lane", "due_at", "processing_id") WHERE "due_at" IS NOT NULL;
-CREATE INDEX "processing_sessions_refused_idx" ON "processing_sessions"("fault") WHERE "due_at" IS NOT NULL AND "fault" IN ('platform-unauthorized', 'platform-address', 'unreadable-answer');
+CREATE INDEX "processing_sessions_due_idx" ON "processing_sessions"("due_at") WHERE "due_at" IS NOT NULL;
 CREATE INDEX "processing_sessions_session_idx" ON "processing_sessions"("session") WHERE "session" IS NOT NULL;
 
 CREATE TABLE "compliance_jobs" (

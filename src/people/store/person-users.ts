@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { Tx } from '../../database/prisma.service.js';
 import type { PersonKey } from '../rules/profile.js';
 
 /** SQL of a column of the person `p` that a platform user belongs or belonged to; null if none. */
@@ -18,13 +18,14 @@ const PEOPLE_OF = `SELECT named.id AS user,
   FROM unnest($1::text[]) AS named (id)`;
 
 /** The people that platform users belong or belonged to, by user and with their current ids. */
-export async function peopleOf(sql: Pick<Pool, 'query'>, users: readonly string[]): Promise<Map<string, PersonKey>> {
-  const { rows } = await sql.query<{ user: string; person: PersonKey | null }>(PEOPLE_OF, [users]);
+export async function peopleOf(db: Tx, users: readonly string[]): Promise<Map<string, PersonKey>> {
+  if (users.length === 0) return new Map();
+  const rows = await db.$queryRawUnsafe<{ user: string; person: PersonKey | null }[]>(PEOPLE_OF, [...users]);
   return new Map(rows.flatMap(({ user, person }) => (person ? [[user, person] as const] : [])));
 }
 
 /** The external ids of the clients that platform users belong or belonged to. */
-export async function clientsOf(sql: Pick<Pool, 'query'>, users: readonly string[]): Promise<string[]> {
-  const people = [...(await peopleOf(sql, users)).values()];
+export async function clientsOf(db: Tx, users: readonly string[]): Promise<string[]> {
+  const people = [...(await peopleOf(db, users)).values()];
   return people.filter(({ kind }) => kind === 'client').map(({ externalId }) => externalId);
 }

@@ -94,8 +94,9 @@ export type Transcript = v.InferOutput<typeof transcript>;
 /** The parts of a Session (spec, Resources) beside its id and its state. */
 const parts = v.object({
   providerUserId: id,
-  noteTemplateIds: listOrNone(id),
-  clientUserIds: listOrNone(id),
+  // Absent or null is unknown, and only an empty list is none.
+  noteTemplateIds: optional(listOf(id)),
+  clientUserIds: optional(listOf(id)),
   partnerAppointmentId: optional(storableText),
   date: optional(v.string()),
   sessionCreatedAt: optional(v.string()),

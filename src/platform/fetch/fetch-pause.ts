@@ -1,4 +1,4 @@
-import { backoffMs } from '../../due-rows/backoff.js';
+import { backoffMs } from '../../queue/work/backoff.js';
 
 /** Faults that affect every fetch. */
 const PAUSE_CAUSES = ['platform-unauthorized', 'platform-address', 'platform-unreachable', 'rate-limited'] as const;

@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { backoffMs } from '../../due-rows/backoff.js';
+import { backoffMs } from '../../queue/work/backoff.js';
 import { type DueColumns, DueLoop, type DueLoopDeps, type DueWork } from '../../due-rows/due-loop.js';
 import { DueRows, type DueTable, type Leased } from '../../due-rows/due-rows.js';
 import { type Lease, RELEASE } from '../../due-rows/lease.js';

@@ -1,6 +1,7 @@
 import type { SessionAnswer, SessionDocument } from '../../platform/contract/session-answer.js';
+import { announcedNotes, missingNotes, NOT_FOUND_MS, RECHECK_MS } from './next-lookup.js';
 import type { SessionFacts } from './session-facts.js';
-import type { Freshness, SessionRow } from './session-row.js';
+import { isOwnState, type SessionRow, shownAppointment } from './session-row.js';
 import type { InsightPart } from './session-seal.js';
 
 /** Insights by column; undefined: not in the answer, null: none. */
@@ -11,6 +12,102 @@ export interface FetchedNotes {
   documents: readonly SessionDocument[];
   /** False if the platform may have more documents, so that absence from the list proves nothing. */
   complete: boolean;
+}
+
+/** A fetch, with what its row said when it was sent. */
+export interface Fetch {
+  no: number;
+  changes: number;
+  at: Date;
+}
+
+/** What an answer changed beside the row. */
+export interface Stored {
+  notesChanged: boolean;
+  newRevisions: number;
+  now: Date;
+}
+
+/** True if a later call about a session began after this fetch, so that its answer is stored instead. */
+export const isOutdated = (row: SessionRow, fetch: Fetch): boolean => row.callNo !== fetch.no;
+
+/**
+ * Merges an answer that is not outdated into its session. Pure.
+ *
+ * | field                 | after the answer                                                                       |
+ * |-----------------------|----------------------------------------------------------------------------------------|
+ * | shown fields          | the answer's; what it lacks stays as it was known                                      |
+ * | `everClientUserIds`   | also the answer's                                                                      |
+ * | `fetchedChanges`      | the changes before the fetch: what came later leads to another one                     |
+ * | `notesFound`          | plus the new versions of notes                                                         |
+ * | `rechecks`            | plus one while announced notes are missing; after the fifth they are no longer awaited |
+ * | `updateUntil`         | null if the fetch began when no update could take effect any more                      |
+ * | faults                | none                                                                                   |
+ *
+ * @returns the fields that change
+ */
+export function applyFetch(
+  row: SessionRow,
+  fetch: Fetch,
+  answer: SessionAnswer,
+  { notesChanged, newRevisions, now }: Stored,
+): Partial<SessionRow> {
+  const after = { ...row, ...shownBy(row, answer), notesFound: row.notesFound + newRevisions };
+  const isMissing = missingNotes(after) > 0;
+  const isAwaited = isMissing && row.rechecks < RECHECK_MS.length;
+  return {
+    ...shownBy(row, answer),
+    everClientUserIds: [...new Set([...row.everClientUserIds, ...(answer.clientUserIds ?? [])])],
+    notesRevision: row.notesRevision + (notesChanged ? 1 : 0),
+    incomplete: [...answer.incomplete],
+    notesFound: isMissing && !isAwaited ? announcedNotes(after) : after.notesFound,
+    rechecks: isAwaited ? row.rechecks + 1 : 0,
+    fetchedChanges: Math.max(row.fetchedChanges, fetch.changes),
+    fetchedAt: now,
+    updateUntil: row.updateUntil !== null && row.updateUntil <= fetch.at ? null : row.updateUntil,
+    urgent: true,
+    ...NO_FAULT,
+  };
+}
+
+/** The fields of a row whose last call did not fail. */
+export const NO_FAULT = {
+  ...{ fault: null, failures: 0, refusedAt: null, refusedStatus: null, retryAt: null, notFoundAt: null },
+};
+
+/** The shown fields of a session after an answer. A field that the answer lacks, or whose value is unreadable, stays. */
+export function shownBy(row: SessionRow, answer: SessionAnswer) {
+  const appointment = shownAppointment(answer.partnerAppointmentId ?? row.eventAppointmentId);
+  return {
+    // A platform state named like one of this service would be mistaken for it.
+    state: isOwnState(answer.state) ? row.state : answer.state,
+    stateFrom: 'platform',
+    providerUserId: answer.providerUserId ?? row.providerUserId,
+    clientUserIds: answer.clientUserIds ?? row.clientUserIds,
+    noteTemplateIds: answer.noteTemplateIds ?? row.noteTemplateIds,
+    partnerAppointmentId: appointment ?? row.partnerAppointmentId,
+  };
+}
+
+/** Lookups in a row (about an hour) after which a session that was never found counts as gone: a new one may not be found at once. */
+const LOOKUPS_UNTIL_GONE = 10;
+
+/** A session that the platform does not find. @returns the fields that change; undefined as `applyFetch` */
+export function applyNotFound(row: SessionRow, fetch: Fetch, now: Date, waitMs: number): Partial<SessionRow> {
+  const notFoundAt = row.notFoundAt ?? now;
+  const isGivenUp = now.getTime() - notFoundAt.getTime() >= NOT_FOUND_MS;
+  return {
+    ...{ notFoundAt, fault: 'gone', failures: row.failures + 1 },
+    fetchedChanges: Math.max(row.fetchedChanges, fetch.changes),
+    retryAt: isGivenUp ? null : new Date(now.getTime() + waitMs),
+    urgent: true,
+    ...(isGone({ ...row, notFoundAt, failures: row.failures + 1 }) && !isGone(row) && { updatedAt: now }),
+  };
+}
+
+/** True if the platform no longer has a session; its notes are kept. */
+export function isGone({ notFoundAt, fetchedAt, failures }: SessionRow): boolean {
+  return notFoundAt !== null && (fetchedAt !== null || failures > LOOKUPS_UNTIL_GONE);
 }
 
 /**
@@ -37,7 +134,7 @@ export function fetchedInsights(session: SessionAnswer): FetchedInsights {
 
 /**
  * The facts after an answer. An omitted field keeps its value, because the spec calls each of these fields "not required";
- * null clears it.
+ * null clears it. The error is null in any state but Error.
  */
 export function factsAfter(session: SessionAnswer, known: SessionFacts): SessionFacts {
   const after = <T>(answered: T | null | undefined, before: T | null) => (answered === undefined ? before : answered);
@@ -47,143 +144,6 @@ export function factsAfter(session: SessionAnswer, known: SessionFacts): Session
     sessionCreatedAt: after(session.sessionCreatedAt, known.sessionCreatedAt),
     sessionDurationMs: after(wholeMs(session.sessionDurationMs), known.sessionDurationMs),
     recordingDurationMs: after(wholeMs(session.recordingDurationMs), known.recordingDurationMs),
-    error: after(errorAfter(session), known.error),
+    error: after(session.state === 'Error' ? session.error : null, known.error),
   };
-}
-
-/**
- * The error after an answer. It is null in any state but Error.
- *
- * @returns undefined if the known error stays
- */
-export function errorAfter({ state, error }: SessionAnswer): { code: string; message: string } | null | undefined {
-  return state === 'Error' ? error : null;
-}
-
-/** The row's counters before a fetch is sent. */
-export interface FetchTicket {
-  generation: number;
-  answers: number;
-}
-
-/**
- * The ticket of a fetch, to be taken before it is sent. A fetch during an update may miss its effect, so it leaves one
- * generation open for a fetch after the update.
- */
-export function takeTicket(row: Freshness): FetchTicket {
-  return { generation: row.wantedGeneration - (row.updateUntil ? 1 : 0), answers: row.answers };
-}
-
-/**
- * Decides whether an answer is stored. Of two overlapping fetches it is unknown which answer is newer, so an answer is
- * stored only if its fetch started after the last stored answer, and otherwise dropped. Nothing is lost: every change on
- * the platform since the stored answer raises the wanted generation above the fetched one, so another fetch follows.
- *
- * @returns the row's freshness with the answer stored, or undefined if the answer must be dropped
- */
-export function applyFetch(row: Freshness, ticket: FetchTicket): Freshness | undefined {
-  if (ticket.answers !== row.answers) return undefined;
-  const fetched = Math.max(row.fetchedGeneration, ticket.generation);
-  return { wantedGeneration: row.wantedGeneration, fetchedGeneration: fetched, answers: row.answers + 1 };
-}
-
-/** True while an event, a request or an update is not covered by a stored answer. */
-export function wantsFetch(row: Freshness): boolean {
-  return row.wantedGeneration > row.fetchedGeneration;
-}
-
-/**
- * The arrival of the newest event that a fetch answers; null if age, a reader or an update made the session due.
- *
- * @param claimed the row before the fetch was sent
- */
-export function answeredEventAt({
-  lastEventAt,
-  fetchedAt,
-}: Pick<SessionRow, 'lastEventAt' | 'fetchedAt'>): Date | null {
-  return lastEventAt === null || (fetchedAt !== null && lastEventAt <= fetchedAt) ? null : lastEventAt;
-}
-
-/** Seconds from an event to the answer of the fetch that it led to. */
-export function lagSeconds(eventAt: Date, now: Date): number {
-  return Math.max(0, now.getTime() - eventAt.getTime()) / 1000;
-}
-
-/** Maximum delay of a fetch after an event, so that a burst of events costs one more fetch than its first event. */
-export const DEBOUNCE_MS = 300;
-
-/** Waits before the next fetch while no fetch has shown the awaited notes: replicas of the platform may lag. */
-const RECHECK_MS = [2_000, 10_000, 60_000, 10 * 60_000, 60 * 60_000];
-
-/**
- * The awaited notes after a fetch.
- *
- * @param newRevisions revisions of documents that this fetch stored
- * @returns `recheckAt`: when the session is fetched again for them; null if they are no longer awaited
- */
-export function awaitedAfterFetch(
-  row: Pick<SessionRow, 'notesAwaited' | 'rechecks'>,
-  newRevisions: number,
-  now: Date,
-): Pick<SessionRow, 'notesAwaited' | 'rechecks'> & { recheckAt: Date | null } {
-  const notesAwaited = Math.max(0, row.notesAwaited - newRevisions);
-  const waitMs = RECHECK_MS[row.rechecks];
-  if (notesAwaited === 0 || waitMs === undefined) return { notesAwaited: 0, rechecks: 0, recheckAt: null };
-  return { notesAwaited, rechecks: row.rechecks + 1, recheckAt: new Date(now.getTime() + waitMs) };
-}
-
-/** Minimum delay before the lookup of a session without further events. */
-const SOON_MS = 3_000;
-
-/** Maximum interval between lookups of a session that has not ended. */
-const MAX_INTERVAL_MS = 24 * 3_600_000;
-
-/** The fields of a fetched session that determine its next lookup. */
-type LookupSubject = Pick<SessionRow, 'eventState' | 'createdAt' | 'lastEventAt' | 'reopenedAt'> & {
-  state: string;
-};
-
-/**
- * The time of the next lookup of a session without an event; null if the session has ended. The first lookup is at the
- * policy's age, the next ones at its interval, which grows with the age. A session that is Processing again after its
- * end is looked up soon, because no event reports its end (spec, Meaning of event types: COMPLETED does not fire on
- * reprocessing).
- *
- * @param policy minimum age and interval, in milliseconds
- */
-export function nextLookup(
-  session: LookupSubject,
-  now: Date,
-  policy: { afterMs: number; everyMs: number },
-): Date | null {
-  if (hasEnded(session.state)) return null;
-  const { eventState, createdAt, reopenedAt } = session;
-  const since = (moment: Date) => now.getTime() - moment.getTime();
-  const later = (intervalMs: number) => now.getTime() + Math.min(MAX_INTERVAL_MS, intervalMs);
-  if (reopenedAt !== null || (eventState !== null && hasEnded(eventState))) {
-    const lastEventAt = session.lastEventAt ?? createdAt;
-    const last = reopenedAt !== null && reopenedAt > lastEventAt ? reopenedAt : lastEventAt;
-    return new Date(later(Math.max(SOON_MS, since(last) / 2)));
-  }
-  const byAge = later(Math.max(policy.everyMs, since(createdAt) / 4));
-  return new Date(Math.max(createdAt.getTime() + policy.afterMs, byAge));
-}
-
-/**
- * Since when a session is processed again after its end; null if it is not.
- *
- * @param before the row before the answer
- * @param state the platform's answer
- */
-export function reopening(
-  before: Pick<SessionRow, 'state' | 'fetchedAt' | 'reopenedAt'>,
-  state: string,
-  now: Date,
-): Date | null {
-  if (hasEnded(state)) return null;
-  return before.fetchedAt !== null && hasEnded(before.state) ? now : before.reopenedAt;
-}
-
-function hasEnded(state: string): boolean {
-  return state === 'Done' || state === 'Error';
 }

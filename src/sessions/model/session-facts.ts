@@ -17,15 +17,15 @@ export const NO_FACTS: SessionFacts = {
   error: null,
 };
 
-/** Error codes that are not free text of the platform. */
-const PLAIN_CODES = ['low-content-transcript', 'platform-rejected', 'abandoned'];
+/** The form of a code. Another text may be a sentence of the platform, and so about a person. */
+const CODE = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** An error's code for plain storage and answers; `platform-error` for other codes of the platform. */
+/** An error's code for plain storage and answers: unchanged, or `platform-error` for a text that is no code. */
 export function plainCode(code: string): string {
-  return PLAIN_CODES.includes(code) ? code : 'platform-error';
+  return CODE.test(code) ? code : 'platform-error';
 }
 
-/** An error with its plain code. Another code of the platform becomes part of the message. */
+/** An error with its plain code. A text that is no code becomes part of the message. */
 export function shownError({ code, message }: { code: string; message: string }): { code: string; message: string } {
   const plain = plainCode(code);
   return { code: plain, message: plain === code ? message : [code, message].filter(Boolean).join(': ') };

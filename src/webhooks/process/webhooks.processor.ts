@@ -7,7 +7,7 @@ import { Random } from '../../config/random.js';
 import { connectionShares } from '../../database/connect/connection-shares.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { retryUntilStored } from '../../database/retries.js';
-import { backoffMs } from '../../due-rows/backoff.js';
+import { backoffMs } from '../../queue/work/backoff.js';
 import { isOutOfResources } from '../../errors/database-fault.js';
 import { errorTrace, failureCode } from '../../errors/error-trace.js';
 import { Metrics } from '../../monitoring/metrics.js';

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { type Tx, toBytes } from '../../database/prisma.service.js';
@@ -8,6 +9,7 @@ import { openIfReadable } from '../../vault/unreadable-value.js';
 import type { FetchedInsights, FetchedNotes } from '../model/apply-fetch.js';
 import { compareDocuments, type DocumentChanges, type KnownDocument } from '../model/note-documents.js';
 import { withoutMessage } from '../model/session-facts.js';
+import type { SessionRow } from '../model/session-row.js';
 import { INSIGHT_PARTS, SessionSeal } from '../model/session-seal.js';
 
 /** Statements that remove the content of sessions. */
@@ -23,7 +25,7 @@ const removals = (ids: string[]) => [
     UNION SELECT processing_id FROM processing_sessions WHERE session = ANY (${ids}::uuid[])))`,
   // The stored answer for repeats of the session's request has the session's id.
   Prisma.sql`UPDATE idempotency_records SET body = NULL WHERE body IS NOT NULL
-    AND id = ANY (ARRAY(SELECT shown_id FROM sessions WHERE id = ANY (${ids}::uuid[])))`,
+    AND id = ANY (ARRAY(SELECT id FROM sessions WHERE id = ANY (${ids}::uuid[]) OR alias_of = ANY (${ids}::uuid[])))`,
 ];
 
 /** SQL condition that all of these platform users are clients deleted by the EHR. @param users an array */
@@ -35,6 +37,9 @@ const known = ({ fingerprint, supersededAt, ...document }: SessionDocument): Kno
   fingerprint: Buffer.from(fingerprint),
   superseded: supersededAt !== null,
 });
+
+/** A value as it is read after it was stored. */
+const asStored = (value: unknown): unknown => (value == null ? null : JSON.parse(JSON.stringify(value)));
 
 type StoredNotes = Pick<DocumentChanges, 'readable' | 'newRevisions'>;
 
@@ -82,15 +87,17 @@ export class SessionContentRepository {
     return changes;
   }
 
-  /** Stores the insights in an answer. */
-  async storeInsights(tx: Tx, ourSessionId: string, insights: FetchedInsights, fetchedAt: Date): Promise<void> {
+  /** Stores the insights in an answer. @returns true if readers see another transcript than before */
+  async storeInsights(tx: Tx, ourSessionId: string, insights: FetchedInsights, fetchedAt: Date): Promise<boolean> {
     const parts = INSIGHT_PARTS.filter((part) => insights[part] !== undefined);
-    if (parts.length === 0) return;
+    if (parts.length === 0) return false;
     const where = { ourSessionId };
-    const stored = await tx.sessionInsights.findUnique({ where, select: { fingerprint: true } });
+    const stored = await tx.sessionInsights.findUnique({ where });
     const values = parts.map((part) => [part, insights[part]] as const);
     const fingerprint = this.seal.fingerprintInsights(values);
-    if (stored && fingerprint.equals(stored.fingerprint)) return;
+    if (stored && fingerprint.equals(stored.fingerprint)) return false;
+    const transcript = openIfReadable(() => this.seal.insights.transcript.open(ourSessionId, stored?.transcript ?? null));
+    const isOther = !isDeepStrictEqual(asStored(insights.transcript), transcript);
     const sealed = parts.map((part) => {
       const value = this.seal.insights[part].sealNullable(ourSessionId, insights[part]);
       return [part, value && toBytes(value)];
@@ -102,6 +109,7 @@ export class SessionContentRepository {
       update: { ...data, removedAt: null },
       select: { ourSessionId: true },
     });
+    return insights.transcript != null && isOther;
   }
 
   /**
@@ -115,12 +123,17 @@ export class SessionContentRepository {
     return removed + (await this.removeMessages(tx, ids));
   }
 
-  /** True if content of these platform users must not be stored, because all of them were deleted. */
-  async isErased(tx: Tx, clientUserIds: string[]): Promise<boolean> {
-    if (this.env.ERASE_NOTES_OF_DELETED_CLIENTS === 'keep' || clientUserIds.length === 0) return false;
-    const [row] = await tx.$queryRaw<{ erased: boolean }[]>`
-      SELECT ${Prisma.raw(areDeleted('users'))} AS erased FROM (SELECT ${clientUserIds}::text[] AS users) AS given`;
-    return row?.erased ?? false;
+  /**
+   * True if content of a session must not be stored, because all its clients were deleted.
+   *
+   * @param clients of the newest answer; by default those that are known. If they are none, all that the row ever had
+   */
+  async isErased(tx: Tx, row: SessionRow, clients: string[] = row.clientUserIds): Promise<boolean> {
+    const users = clients.length > 0 ? clients : row.everClientUserIds;
+    if (this.env.ERASE_NOTES_OF_DELETED_CLIENTS === 'keep' || users.length === 0) return false;
+    const [found] = await tx.$queryRaw<{ erased: boolean }[]>`
+      SELECT ${Prisma.raw(areDeleted('users'))} AS erased FROM (SELECT ${users}::text[] AS users) AS given`;
+    return found?.erased ?? false;
   }
 
   /** Removes the platform's error messages. @returns the number of sessions */

@@ -1,0 +1,166 @@
+import { Injectable } from '@nestjs/common';
+import { Random } from '../../config/random.js';
+import { allColumns } from '../../database/columns.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
+import { Metrics } from '../../monitoring/metrics.js';
+import type { PlatformError } from '../../platform/contract/platform-errors.js';
+import type { SessionAnswer } from '../../platform/contract/session-answer.js';
+import { backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
+import { endByEvents } from '../model/apply-event.js';
+import {
+  applyFetch,
+  applyNotFound,
+  type Fetch,
+  factsAfter,
+  fetchedInsights,
+  fetchedNotes,
+  isOutdated,
+} from '../model/apply-fetch.js';
+import { nextLookup } from '../model/next-lookup.js';
+import { plainCode, withoutMessage } from '../model/session-facts.js';
+import type { SessionRow } from '../model/session-row.js';
+import { SessionSeal } from '../model/session-seal.js';
+import { type LockedSession, SessionsRepository } from '../model/sessions.repository.js';
+import { CallGate, faultOf } from './call-gate.js';
+import { SessionContentRepository } from './session-content.repository.js';
+
+/** Seconds; from an event's first fetch to hours without the platform. */
+const LAG_BUCKETS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1_800, 3_600, 14_400, 86_400];
+
+/** A fetch that was committed, so that no answer to an earlier one is stored any more. */
+export interface BegunFetch extends Fetch {
+  id: string;
+  sessionId: string;
+  probes: readonly string[];
+  refused: { status: number | null; at: Date } | null;
+  /** Since when the newest event has waited that this fetch answers; null if it answers none. */
+  eventAt: Date | null;
+}
+
+const BEGIN = `UPDATE sessions t SET call_no = call_no + 1
+  WHERE id = $1::uuid AND session_id IS NOT NULL AND due_at <= clock_timestamp()
+  RETURNING ${allColumns('Session', 't')}, clock_timestamp() AS now`;
+
+/** The two transactions of a fetch: the first marks it, the second stores its answer. */
+@Injectable()
+export class FetchesRepository {
+  private readonly lag;
+
+  constructor(
+    private readonly prisma: PrismaService,
+    private readonly sessions: SessionsRepository,
+    private readonly content: SessionContentRepository,
+    private readonly seal: SessionSeal,
+    private readonly gate: CallGate,
+    private readonly random: Random,
+    metrics: Metrics,
+  ) {
+    const help = 'Time from the newest event of a session to the commit of the changed notes that it announced';
+    this.lag = metrics.histogram('note_lag_seconds', help, [], LAG_BUCKETS);
+  }
+
+  /**
+   * Begins a fetch, if one is due.
+   *
+   * @returns `nothing` if none is to be sent now; undefined if no session of the platform with this id is due
+   */
+  async begin(id: string): Promise<BegunFetch | 'nothing' | undefined> {
+    const [row] = await this.prisma.$queryRawUnsafe<LockedSession[]>(BEGIN, id);
+    if (!row || row.sessionId === null) return undefined;
+    const { now, sessionId, lastEventAt, fetchedAt, refusedAt } = row;
+    const { what } = nextLookup(row, now, this.sessions.policy);
+    if (what === 'publish') await this.publishEnd(id);
+    const probes = what === 'fetch' && this.sessions.canFetch ? await this.gate.admit('getSession', now) : undefined;
+    if (!probes) return 'nothing';
+    return {
+      ...{ id, sessionId, no: row.callNo, changes: row.changes, at: now, probes },
+      refused: refusedAt && { status: row.refusedStatus, at: refusedAt },
+      eventAt: lastEventAt !== null && (fetchedAt === null || lastEventAt > fetchedAt) ? lastEventAt : null,
+    };
+  }
+
+  /** Stores an answer, unless a later call about the session has begun. */
+  async storeAnswer(fetch: BegunFetch, answer: SessionAnswer): Promise<void> {
+    const stored = await this.prisma.transaction(async (tx) => {
+      const row = await this.sessions.lock(tx, fetch.id);
+      const result = row && (await this.store(tx, row, fetch, answer));
+      await this.gate.judge(tx, 'getSession', fetch, { kind: 'ok', status: 200 });
+      return result;
+    });
+    if (stored?.notesChanged && fetch.eventAt)
+      this.lag.observe(Math.max(0, stored.now.getTime() - fetch.eventAt.getTime()) / 1_000);
+  }
+
+  /** Stores the session in an answer. @returns undefined if a later call about it has begun */
+  async store(
+    tx: Tx,
+    row: LockedSession,
+    fetch: Fetch & { eventAt: Date | null },
+    answer: SessionAnswer,
+  ): Promise<{ notesChanged: boolean; now: Date } | undefined> {
+    const { now, id } = row;
+    if (isOutdated(row, fetch)) return undefined;
+    const known = this.seal.openFacts(row);
+    const isErased = await this.content.isErased(tx, row, answer.clientUserIds ?? undefined);
+    const notes = isErased ? undefined : fetchedNotes(answer);
+    const stored = notes && (await this.content.storeNotes(tx, id, notes, { now, eventAt: fetch.eventAt }));
+    const { readable: notesChanged = false, newRevisions = 0 } = stored ?? {};
+    const transcriptChanged = !isErased && (await this.content.storeInsights(tx, id, fetchedInsights(answer), now));
+    const answered = factsAfter(answer, known);
+    const facts = isErased ? withoutMessage(answered) : answered;
+    const changes = applyFetch(row, fetch, answer, { now, notesChanged, newRevisions });
+    const isSeen = SEEN.some((field) => String(row[field]) !== String(changes[field] ?? row[field]));
+    const isNews = row.fetchedAt === null || isSeen || transcriptChanged || JSON.stringify(facts) !== JSON.stringify(known);
+    await this.sessions.save(
+      tx,
+      row,
+      { ...changes, facts: this.seal.sealFacts(id, facts) as SessionRow['facts'], ...(isNews && { updatedAt: now }) },
+      { notesChanged, transcriptChanged, code: facts.error && plainCode(facts.error.code) },
+    );
+    return { notesChanged, now };
+  }
+
+  /** Stores that a fetch failed. @returns its code */
+  async storeFault(fetch: BegunFetch, error: PlatformError): Promise<string> {
+    return this.prisma.transaction(async (tx) => {
+      const row = await this.sessions.lock(tx, fetch.id);
+      const ending = { ...error, kind: error.kind, status: error.status ?? null };
+      const { verdict, retryAt } = await this.gate.judge(tx, 'getSession', fetch, ending);
+      const fault = verdict === 'gone' ? 'gone' : faultOf(error);
+      if (!row || isOutdated(row, fetch)) return fault;
+      const waitMs = (bounds: typeof FAULT_BACKOFF) => backoffMs(row.failures + 1, this.random.fraction(), bounds);
+      const notFound = () => applyNotFound(row, fetch, row.now, waitMs(NOT_FOUND_BACKOFF));
+      const changes = verdict === 'gone' ? notFound() : {
+        ...{ fault, failures: row.failures + (retryAt ? 0 : 1) },
+        ...(this.gate.isRefusal(verdict) && { refusedAt: row.now, refusedStatus: error.status ?? null }),
+        retryAt: retryAt ?? new Date(row.now.getTime() + waitMs(FAULT_BACKOFF)),
+      };
+      await this.sessions.save(tx, row, changes);
+      return fault;
+    });
+  }
+
+  /** Stores that the work on a session threw an error. */
+  async postpone(id: string, fault: string, retryAt: (failures: number, now: Date) => Date): Promise<void> {
+    await this.prisma.transaction(async (tx) => {
+      const row = await this.sessions.lock(tx, id);
+      if (!row || row.sessionId === null) return;
+      const failures = row.failures + 1;
+      await this.sessions.save(tx, row, { fault, failures, retryAt: retryAt(failures, row.now) });
+    });
+  }
+
+  /** Publishes the end of a session that has waited too long for an answer. */
+  private async publishEnd(id: string): Promise<void> {
+    await this.prisma.transaction(async (tx) => {
+      const row = await this.sessions.lock(tx, id);
+      if (row) await this.sessions.save(tx, row, endByEvents(row, row.now));
+    });
+  }
+}
+
+/** What readers see of a row beside its facts. */
+const SEEN = [
+  ...(['state', 'stateFrom', 'providerUserId', 'clientUserIds', 'noteTemplateIds', 'partnerAppointmentId'] as const),
+  ...(['notesRevision', 'incomplete', 'notFoundAt'] as const),
+] as const;

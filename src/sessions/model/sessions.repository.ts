@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { Env } from '../../config/env.js';
+import { allColumns } from '../../database/columns.js';
+import { PrismaService, type Tx, toBytes } from '../../database/prisma.service.js';
+import { Contract } from '../../platform/contract/contract.js';
+import type { WorkQueue } from '../../queue/work/work-queue.js';
+import { WorkQueues } from '../../queue/work/work-queues.js';
+import { type LookupPolicy, nextLookup } from './next-lookup.js';
+import { type Happened, publish } from './publish.js';
+import { SessionFeed } from './session-feed.js';
+import type { SessionRow } from './session-row.js';
+
+/** A locked row, with the database's time. */
+export type LockedSession = SessionRow & { now: Date };
+
+const lockedBy = (condition: string) =>
+  `SELECT ${allColumns('Session', 't')}, clock_timestamp() AS now FROM sessions t WHERE ${condition} FOR UPDATE`;
+const BY_ID = lockedBy('id = $1::uuid');
+const BY_PLATFORM_ID = lockedBy('session_id = $1');
+
+/** The rows of sessions: locks, inserts, and the one way in which a change is saved. */
+@Injectable()
+export class SessionsRepository {
+  readonly policy: LookupPolicy;
+  private readonly queue: WorkQueue;
+
+  constructor(
+    env: Env,
+    queues: WorkQueues,
+    private readonly prisma: PrismaService,
+    private readonly contract: Contract,
+    private readonly feed: SessionFeed,
+  ) {
+    this.policy = {
+      afterMs: env.SESSION_REFRESH_AFTER_SECONDS * 1_000,
+      everyMs: env.SESSION_REFRESH_EVERY_SECONDS * 1_000,
+    };
+    this.queue = queues.of('sessions');
+  }
+
+  /** True if the contract lets sessions be fetched. */
+  get canFetch(): boolean {
+    return this.contract.canCall('getSession');
+  }
+
+  async lock(tx: Tx, id: string): Promise<LockedSession | undefined> {
+    const [row] = await tx.$queryRawUnsafe<LockedSession[]>(BY_ID, id);
+    return row;
+  }
+
+  async lockByPlatformId(tx: Tx, sessionId: string): Promise<LockedSession | undefined> {
+    const [row] = await tx.$queryRawUnsafe<LockedSession[]>(BY_PLATFORM_ID, sessionId);
+    return row;
+  }
+
+  /**
+   * Finds and locks the row of a platform session, or makes one.
+   *
+   * @returns `isNew` if it was made
+   */
+  async lockOrCreate(tx: Tx, sessionId: string): Promise<{ row: LockedSession; isNew: boolean }> {
+    const known = await this.lockByPlatformId(tx, sessionId);
+    if (known) return { row: known, isNew: false };
+    const data = { id: randomUUID(), sessionId, state: 'Processing', stateFrom: 'events' };
+    // Another process may add it at the same time.
+    const { count } = await tx.session.createMany({ data, skipDuplicates: true });
+    const row = await this.lockByPlatformId(tx, sessionId);
+    if (!row) throw new Error('A session was neither found nor created.');
+    return { row, isNew: count === 1 };
+  }
+
+  /**
+   * Saves changes of a locked session of the platform, publishes what readers see of them, and decides its next lookup.
+   *
+   * @param row before the changes
+   */
+  async save(
+    tx: Tx,
+    row: LockedSession,
+    changes: Partial<SessionRow>,
+    happened: Omit<Happened, 'now' | 'canFetch'> = {},
+  ): Promise<void> {
+    const { now, ...before } = row;
+    const after = { ...before, ...changes };
+    const { canFetch } = this;
+    const { events, end } = publish(happened.isNew ? undefined : before, after, { ...happened, now, canFetch });
+    const { at: dueAt } = nextLookup({ ...after, ...end }, now, this.policy);
+    await this.update(tx, row.id, { ...changes, ...end, dueAt });
+    await this.feed.publish(tx, after, events);
+    if (dueAt !== null && dueAt <= now && canFetch) this.wake(tx, row.id);
+  }
+
+  /** Changes fields of a row, without more. */
+  async update(tx: Tx, id: string, { facts, request, ...fields }: Partial<SessionRow>): Promise<void> {
+    const bytes = {
+      ...(facts !== undefined && { facts: facts && toBytes(facts) }),
+      ...(request !== undefined && { request: request && toBytes(request) }),
+    };
+    await tx.session.update({ where: { id }, data: { ...fields, ...bytes }, select: { id: true } });
+  }
+
+  /** Adds the job of a row once the transaction has committed. */
+  wake(tx: Tx, id: string): void {
+    this.prisma.afterCommit(tx, () => void this.queue.add(id));
+  }
+}
