@@ -1,4 +1,5 @@
-import { type Pause, USER_MANAGEMENT } from './pause-rule.js';
+import { USER_MANAGEMENT } from './apis.js';
+import type { Pause } from './pause-rule.js';
 import { at, NOW, open } from './pauses.spec-support.js';
 import { callsReasons, stopOf } from './stop.js';
 
@@ -10,7 +11,7 @@ const paused = (reason: string, status: number | null) =>
 
 test('the platform is healthy without pauses, after the end of a 429, and after single failures', () => {
   const pauses = [
-    pauseOf(USER_MANAGEMENT, { limitedUntil: NOW, failingSince: since, failingPeople: ['a', 'b'] }),
+    pauseOf(USER_MANAGEMENT, { limitedUntil: NOW, failingSince: since, failing: ['a', 'b'] }),
     pauseOf('checkUser', { refusals: 19 }),
   ];
   expect(callsReasons(pauses, NOW)).toEqual([]);

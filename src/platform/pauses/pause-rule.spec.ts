@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { isClosed, isProbed, type Pause, probing, type Verdict } from './pause-rule.js';
-import { at, type Heard, hear, hearAll, lostPeople, NOW, open } from './pauses.spec-support.js';
+import { at, type Heard, hear, hearAll, lostSubjects, NOW, open } from './pauses.spec-support.js';
 
 const api = open();
 const operation = open('createClient');
@@ -86,21 +86,21 @@ describe('an answer of another address, or a refusal for everyone', () => {
 });
 
 describe.each(['lost', 'unreachable'] as const)('calls that are %s', (verdict) => {
-  const of = (...people: string[]): Heard[] => people.map((person, n) => ({ verdict, person, atMs: n }));
+  const of = (...subjects: string[]): Heard[] => subjects.map((subject, n) => ({ verdict, subject, atMs: n }));
 
-  test.each([api, operation])('pause $key after five different people in a row', (pause) => {
+  test.each([api, operation])('pause $key after five different subjects in a row', (pause) => {
     expect(hearAll(pause, of('a', 'b', 'c', 'd')).pausedUntil).toBeNull();
     expect(hearAll(pause, of('a', 'b', 'c', 'd', 'e'))).toMatchObject({ pausedUntil: at(5_004), reason: verdict });
   });
 
-  test('of one person never pause anything', () => {
-    expect(hearAll(api, Array(50).fill({ verdict, person: 'a' })).pausedUntil).toBeNull();
+  test('of one subject never pause anything', () => {
+    expect(hearAll(api, Array(50).fill({ verdict, subject: 'a' })).pausedUntil).toBeNull();
   });
 
-  test('do not count after an answer about a person in between', () => {
+  test('do not count after an answer about a subject in between', () => {
     for (const answered of ['ok', 'gone', 'refused'] as const) {
       const broken = hearAll(api, [...of('a', 'b', 'c', 'd'), { verdict: answered, atMs: 5 }]);
-      expect(hear(broken, { verdict, person: 'e', atMs: 6 }).pausedUntil).toBeNull();
+      expect(hear(broken, { verdict, subject: 'e', atMs: 6 }).pausedUntil).toBeNull();
     }
   });
 
@@ -112,7 +112,7 @@ describe.each(['lost', 'unreachable'] as const)('calls that are %s', (verdict) =
 });
 
 test('answers of another operation reset the row of the API, and not that of an operation', () => {
-  const lost = lostPeople(5);
+  const lost = lostSubjects(5);
   const own = hearAll(operation, lost);
   const shared = hearAll(
     api,
@@ -123,7 +123,7 @@ test('answers of another operation reset the row of the API, and not that of an 
 });
 
 describe('a pause that has begun', () => {
-  const paused = hearAll(api, lostPeople(5));
+  const paused = hearAll(api, lostSubjects(5));
   const ended = paused.pausedUntil as Date;
   const atEndMs = ended.getTime() - NOW.getTime();
   const probed = probing(paused, ended, 11_000);
@@ -152,10 +152,13 @@ describe('a pause that has begun', () => {
     expect(hear(paused, { verdict: 'ok', beganMs: 0, atMs: 100 }).pausedUntil).toEqual(ended);
   });
 
-  test.each<Verdict>(['ok', 'gone', 'refused'])('is ended by a later answer about a person, which is %s', (verdict) => {
-    const over = hear(probed, { verdict, atMs: atEndMs + 50, beganMs: atEndMs, isProbe: true });
-    expect(over).toEqual(api);
-  });
+  test.each<Verdict>(['ok', 'gone', 'refused'])(
+    'is ended by a later answer about a subject, which is %s',
+    (verdict) => {
+      const over = hear(probed, { verdict, atMs: atEndMs + 50, beganMs: atEndMs, isProbe: true });
+      expect(over).toEqual(api);
+    },
+  );
 
   test.each<Verdict>(['personal', 'doubtful', 'unconfirmed', 'unsent', 'elsewhere', 'limited'])(
     'lets the next probe go at once if an answer says nothing about it: %s',
@@ -175,7 +178,7 @@ const VERDICTS: Verdict[] = [
 
 const anyAnswer = fc.record({
   verdict: fc.constantFrom(...VERDICTS),
-  person: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+  subject: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
   waitMs: fc.constantFrom(0, 1, 40, 1_000, 5_000, 40_000),
   tookMs: fc.constantFrom(0, 20, 900, 11_000),
   isProbe: fc.boolean(),
@@ -196,10 +199,10 @@ test.each([api, operation])('after any answers, the pauses of $key keep the laws
       // A pause ends, and soon.
       if (pause.pausedUntil !== null)
         expect(pause.pausedUntil.getTime()).toBeLessThanOrEqual(at(atMs + 30_000).getTime());
-      expect(pause.failingPeople.length).toBeLessThanOrEqual(5);
+      expect(pause.failing.length).toBeLessThanOrEqual(5);
     }
     const over = hear(pause, { verdict: 'ok', atMs: atMs + 2, beganMs: atMs + 1 });
-    expect(over).toMatchObject({ pausedUntil: null, reason: null, failures: 0, failingPeople: [] });
+    expect(over).toMatchObject({ pausedUntil: null, reason: null, failures: 0, failing: [] });
   });
   fc.assert(property, propertyRuns());
 });
