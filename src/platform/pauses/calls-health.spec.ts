@@ -1,4 +1,4 @@
-import { USER_MANAGEMENT } from './apis.js';
+import { SESSIONS, USER_MANAGEMENT } from './apis.js';
 import type { Pause } from './pause-rule.js';
 import { at, NOW, open } from './pauses.spec-support.js';
 import { callsReasons, stopOf } from './stop.js';
@@ -21,6 +21,15 @@ test('a pause after a 429 shows when it ends', () => {
   const values = { operations: 'user management', detail: 'until 2026-11-21 05:01:00 UTC' };
   const pauses = [pauseOf(USER_MANAGEMENT, { limitedUntil: later, pausedUntil: later, failingSince: since })];
   expect(callsReasons(pauses, NOW)).toEqual([{ code: 'rate-limited', values }]);
+});
+
+test('a pause of an API and one of its operations are reported by their names', () => {
+  const pauses = [pauseOf(SESSIONS, { pausedUntil: later, reason: 'unauthorized', status: 401 }), paused('lost', 502)];
+  const names = callsReasons(pauses, NOW).map(({ code, values }) => [code, values?.operations]);
+  expect(names).toEqual([
+    ['platform-unauthorized', 'sessions'],
+    ['platform-fault', 'createClient'],
+  ]);
 });
 
 test('a pause shows the status, the next probe and its beginning', () => {

@@ -1,10 +1,13 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
-import { isClosed, isProbed, type Pause, probing, type Verdict } from './pause-rule.js';
+import { KEYS, SESSIONS, USER_MANAGEMENT } from './apis.js';
+import { type Gate, gateOf, isClosed, isProbed, type Pause, probing, type Verdict } from './pause-rule.js';
 import { at, type Heard, hear, hearAll, lostSubjects, NOW, open } from './pauses.spec-support.js';
 
 const api = open();
 const operation = open('createClient');
+const sessions = open(SESSIONS);
+const session = open('getSession');
 
 /** Answers one probe after the other in the same way. @returns the lengths of the pauses in milliseconds */
 function pausesOf(first: Pause, heard: Heard, count: number): number[] {
@@ -17,9 +20,12 @@ function pausesOf(first: Pause, heard: Heard, count: number): number[] {
 }
 
 describe('a 429', () => {
-  test('limits the API for as long as Retry-After says, and no operation by itself', () => {
-    expect(hear(api, { verdict: 'limited', retryAfterMs: 7_000 }).limitedUntil).toEqual(at(7_000));
-    expect(hear(operation, { verdict: 'limited', retryAfterMs: 7_000 })).toBe(operation);
+  test.each([api, sessions])('limits $key for as long as Retry-After says', (pause) => {
+    expect(hear(pause, { verdict: 'limited', retryAfterMs: 7_000 }).limitedUntil).toEqual(at(7_000));
+  });
+
+  test.each([operation, session])('does not limit $key by itself', (pause) => {
+    expect(hear(pause, { verdict: 'limited', retryAfterMs: 7_000 })).toBe(pause);
   });
 
   test('without Retry-After limits it for five seconds, doubling to a minute', () => {
@@ -68,27 +74,33 @@ describe('a 429', () => {
 });
 
 describe('a 401', () => {
-  test('pauses the API for five seconds, doubling to thirty', () => {
-    expect(pausesOf(api, { verdict: 'unauthorized' }, 5)).toEqual([5_000, 10_000, 20_000, 30_000, 30_000]);
-    expect(hear(api, { verdict: 'unauthorized', status: 401 })).toMatchObject({ reason: 'unauthorized', status: 401 });
+  test.each([api, sessions])('pauses $key for five seconds, doubling to thirty', (pause) => {
+    expect(pausesOf(pause, { verdict: 'unauthorized' }, 5)).toEqual([5_000, 10_000, 20_000, 30_000, 30_000]);
+    expect(hear(pause, { verdict: 'unauthorized', status: 401 })).toMatchObject({
+      reason: 'unauthorized',
+      status: 401,
+    });
   });
 
-  test('pauses no operation by itself', () => {
-    expect(hear(operation, { verdict: 'unauthorized' })).toBe(operation);
+  test.each([operation, session])('does not pause $key by itself', (pause) => {
+    expect(hear(pause, { verdict: 'unauthorized' })).toBe(pause);
   });
 });
 
 describe('an answer of another address, or a refusal for everyone', () => {
-  test('pauses its operation for five seconds each time, and not the API', () => {
-    expect(pausesOf(operation, { verdict: 'elsewhere' }, 4)).toEqual([5_000, 5_000, 5_000, 5_000]);
-    expect(hear(api, { verdict: 'elsewhere' })).toBe(api);
+  test.each([operation, session])('pauses $key for five seconds each time', (pause) => {
+    expect(pausesOf(pause, { verdict: 'elsewhere' }, 4)).toEqual([5_000, 5_000, 5_000, 5_000]);
+  });
+
+  test.each([api, sessions])('does not pause $key', (pause) => {
+    expect(hear(pause, { verdict: 'elsewhere' })).toBe(pause);
   });
 });
 
 describe.each(['lost', 'unreachable'] as const)('calls that are %s', (verdict) => {
   const of = (...subjects: string[]): Heard[] => subjects.map((subject, n) => ({ verdict, subject, atMs: n }));
 
-  test.each([api, operation])('pause $key after five different subjects in a row', (pause) => {
+  test.each([api, operation, sessions, session])('pause $key after five different subjects in a row', (pause) => {
     expect(hearAll(pause, of('a', 'b', 'c', 'd')).pausedUntil).toBeNull();
     expect(hearAll(pause, of('a', 'b', 'c', 'd', 'e'))).toMatchObject({ pausedUntil: at(5_004), reason: verdict });
   });
@@ -171,6 +183,28 @@ describe('a pause that has begun', () => {
   );
 });
 
+describe('the gate of an operation', () => {
+  const later = at(1_000);
+  const gatesWith = (key: string, changes: Partial<Pause>): Gate[] => {
+    const pauses = new Map(KEYS.map((each) => [each, { ...open(each), ...(each === key && changes) }]));
+    return (['checkUser', 'createClient', 'createSession', 'getSession'] as const).map((each) =>
+      gateOf(pauses, each, NOW),
+    );
+  };
+
+  test.each<[string, Gate[]]>([
+    [USER_MANAGEMENT, ['closed', 'closed', 'open', 'open']],
+    [SESSIONS, ['open', 'open', 'closed', 'closed']],
+    ['createClient', ['open', 'closed', 'open', 'open']],
+    ['getSession', ['open', 'open', 'open', 'closed']],
+  ])('is closed by the pause of %s alone, and lets probes out after it', (key, gates) => {
+    expect(gatesWith(key, { pausedUntil: later })).toEqual(gates);
+    expect(gatesWith(key, { pausedUntil: NOW })).toEqual(gates.map((gate) => (gate === 'closed' ? 'probe' : gate)));
+    expect(gatesWith(key, { limitedUntil: later })).toEqual(gates);
+    expect(gatesWith(key, { limitedUntil: NOW })).toEqual(['open', 'open', 'open', 'open']);
+  });
+});
+
 const VERDICTS: Verdict[] = [
   ...(['ok', 'gone', 'doubtful', 'unconfirmed', 'refused', 'personal'] as const),
   ...(['limited', 'unauthorized', 'elsewhere', 'lost', 'unreachable', 'unsent'] as const),
@@ -185,7 +219,7 @@ const anyAnswer = fc.record({
   retryAfterMs: fc.option(fc.constantFrom(0, 1_000, 3_600_000), { nil: undefined }),
 });
 
-test.each([api, operation])('after any answers, the pauses of $key keep the laws', (first) => {
+test.each([api, operation, sessions])('after any answers, the pauses of $key keep the laws', (first) => {
   const property = fc.property(fc.array(anyAnswer, { maxLength: 40 }), (answers) => {
     let pause = first;
     let atMs = 0;
