@@ -111,7 +111,7 @@ export const HEALTH_TEXTS = {
     action: 'Run npx notebridge doctor to find the cause. Work is kept, and retried automatically.',
   },
   'platform-rejects': {
-    cause: 'The platform refuses an operation for twenty people in a row: {operations}.',
+    cause: 'The platform refuses an operation twenty times in a row: {operations}.',
     action: 'Compare its request in PLATFORM_CONTRACT with the description of the platform. Work is kept.',
   },
   'rate-limited': {

@@ -27,7 +27,7 @@ const HEALTHY: Record<string, string> = {
   grants: 'API keys and browser sessions have valid MACs, and no key expires soon.',
   inbox: 'Webhooks are stored and acknowledged.',
   people: 'Providers and clients are mirrored.',
-  platform: 'The platform answers calls to user management.',
+  platform: 'The platform answers calls about people and sessions.',
   queue: 'Workers are notified of due work.',
   processes: 'All processes use the same queues and limits.',
   sending: 'Calls go to the platform.',

@@ -58,7 +58,7 @@ export const NOT_LISTED: Record<string, string> = {
   ),
   ...because('It is a keyed fingerprint.', 'handed_out_urls'),
   ...because('It names operations and places in answers.', 'unreadable_answers'),
-  ...because('It holds the ids of people whose calls failed in the last minutes.', 'platform_pauses'),
+  ...because('It holds the ids of people and sessions whose calls failed in the last minutes.', 'platform_pauses'),
 };
 
 /** The values at a place of an export, of every item of a list. */

@@ -133,7 +133,7 @@ CREATE TABLE "platform_pauses" (
     "status" INTEGER,
     "failing_since" TIMESTAMPTZ(3),
     "failures" INTEGER NOT NULL DEFAULT 0,
-    "failing_people" TEXT[] DEFAULT ARRAY[]::TEXT[],
+    "failing" TEXT[] DEFAULT ARRAY[]::TEXT[],
     "succeeded_at" TIMESTAMPTZ(3),
     "succeeded_url" TEXT,
     "succeeded_base" TEXT,

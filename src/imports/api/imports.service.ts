@@ -9,6 +9,7 @@ import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { PeopleCalls } from '../../people/people-calls.service.js';
 import { OPEN_IMPORT_STATES } from '../../people/store/deleted-ids.repository.js';
+import { USER_MANAGEMENT } from '../../platform/pauses/apis.js';
 import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
 import { GONE_SECONDS, WorkerProcess } from '../../processes/worker-process.js';
 import { limitsOf } from '../../queue/work/limiter.js';
@@ -198,7 +199,7 @@ export class ImportsService {
     if (!this.calls.isConfigured) return unknown('not-configured');
     const silentSeconds = await this.worker.secondsSince('worker');
     if (silentSeconds === null || silentSeconds > GONE_SECONDS) return unknown('no-worker');
-    const stopped = await this.pauses.stopped();
+    const stopped = await this.pauses.stopped(USER_MANAGEMENT);
     if (stopped) return unknown(stopped.code);
     const { max, duration } = limitsOf(this.env.USER_MANAGEMENT_CALLS_PER_MINUTE);
     const others = await this.counts.callsOfOthers(id);

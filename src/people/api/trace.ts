@@ -1,4 +1,4 @@
-import { USER_MANAGEMENT } from '../../platform/pauses/pause-rule.js';
+import { USER_MANAGEMENT } from '../../platform/pauses/apis.js';
 import type { Pauses } from '../../platform/pauses/pauses.repository.js';
 import { dueAtOf, nextStep, type Step } from '../rules/next-step.js';
 import { isCreate, type Person } from '../rules/person.js';

@@ -1,3 +1,4 @@
+import { USER_MANAGEMENT } from '../../platform/pauses/apis.js';
 import {
   isClosed,
   isProbed,
@@ -6,7 +7,6 @@ import {
   type PausingCall,
   pauseAfter,
   probing,
-  USER_MANAGEMENT,
   type Verdict,
 } from '../../platform/pauses/pause-rule.js';
 import { open } from '../../platform/pauses/pauses.spec-support.js';
@@ -169,7 +169,7 @@ export class Mirror extends MirrorPeople {
     const { succeededAt } = this.pause(operation);
     const isSame = refused?.operation === operation && refused.code === reply.status;
     return judge(reply, {
-      namesUser: operation === 'setClientProviders' || operation === 'deleteUser',
+      namesSubject: operation === 'setClientProviders' || operation === 'deleteUser',
       addressWorks:
         succeededAt !== null ||
         [...this.pauses.values()].some((pause) => this.now - (pause.succeededAt?.getTime() ?? 0) < PROOF_MS),
@@ -179,7 +179,7 @@ export class Mirror extends MirrorPeople {
   }
 
   private heard(key: string, verdict: Verdict, { rowId, beganAt, probes, reply }: Flight): Pause {
-    const call: PausingCall = { person: rowId, beganAt, isProbe: probes.includes(key) };
+    const call: PausingCall = { subject: rowId, beganAt, isProbe: probes.includes(key) };
     const pause = pauseAfter(this.pause(key), verdict, call, reply, this.moment());
     return verdict === 'ok' && key !== USER_MANAGEMENT ? { ...pause, succeededAt: this.moment() } : pause;
   }

@@ -144,9 +144,13 @@ const NOT_FOUND: [Verdict, number][] = [
 
 /** Every answer to a call. */
 export function answersTo({ operation }: SentCall): Answer[] {
-  const namesUser = operation === 'setClientProviders' || operation === 'deleteUser';
+  const namesSubject = operation === 'setClientProviders' || operation === 'deleteUser';
   return [
     ...RESULTS[operation].map((result): Answer => ({ verdict: 'ok', status: 200, result })),
-    ...[...REFUSALS, ...(namesUser ? NOT_FOUND : [])].map(([verdict, status]) => ({ verdict, status, result: null })),
+    ...[...REFUSALS, ...(namesSubject ? NOT_FOUND : [])].map(([verdict, status]) => ({
+      verdict,
+      status,
+      result: null,
+    })),
   ];
 }

@@ -3,7 +3,8 @@ import { Clock } from '../../config/clock.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { isDatabaseUnavailable, isStatementTimeout } from '../../errors/database-fault.js';
 import { errorTrace } from '../../errors/error-trace.js';
-import { isClosed, isProbed, type Pause, USER_MANAGEMENT } from '../../platform/pauses/pause-rule.js';
+import { USER_MANAGEMENT } from '../../platform/pauses/apis.js';
+import { type Gate, gateOf, isProbed, type Pause } from '../../platform/pauses/pause-rule.js';
 import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
 import { type DueRow, QUEUE_LENGTH } from '../../queue/work/feeder.js';
 import { Sending } from '../../sending/sending.js';
@@ -121,16 +122,13 @@ export class DuePeopleRepository {
 
   private async due(now: Date, isHeld: boolean): Promise<Due[]> {
     const pauses = await this.pauses.read();
-    const pauseOf = (key: string): Pause => pauses.get(key) as Pause;
-    if (isClosed(pauseOf(USER_MANAGEMENT), now)) return [];
     const operations = OPERATIONS.filter((operation) => !isHeld || isReading(operation));
-    const open = operations.filter((operation) => !isClosed(pauseOf(operation), now));
+    const at = (gate: Gate) => operations.filter((operation) => gateOf(pauses, operation, now) === gate);
     // Only one person goes while a probe decides, because the others would be refused and use up the limiter.
-    if (isProbed(pauseOf(USER_MANAGEMENT))) return probeAmong(await this.find(open));
-    const probed = open.filter((operation) => isProbed(pauseOf(operation)));
+    if (isProbed(pauses.get(USER_MANAGEMENT) as Pause)) return probeAmong(await this.find(at('probe')));
     const probes: Due[] = [];
-    for (const operation of probed) probes.push(...probeAmong(await this.find([operation])));
-    return [...probes, ...(await this.find(open.filter((operation) => !probed.includes(operation))))];
+    for (const operation of at('probe')) probes.push(...probeAmong(await this.find([operation])));
+    return [...probes, ...(await this.find(at('open')))];
   }
 
   /** The first due people of some operations. */

@@ -34,6 +34,13 @@ export const CAPABILITY_OPERATIONS = {
 /** The operations of user management, which count towards the limit (spec, Limits). */
 export const USER_OPERATIONS = CAPABILITY_OPERATIONS['user-mirroring'];
 
+/** The operations of sessions that jobs call. Those that change a session are called within a request. */
+export const SESSION_OPERATIONS = [
+  ...CAPABILITY_OPERATIONS['session-create'],
+  ...CAPABILITY_OPERATIONS['session-read'],
+  ...CAPABILITY_OPERATIONS['processing-session-read'],
+] as const;
+
 export type CapabilityName = keyof typeof CAPABILITY_OPERATIONS;
 const CAPABILITY_NAMES = Object.keys(CAPABILITY_OPERATIONS) as CapabilityName[];
 

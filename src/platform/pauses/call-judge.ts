@@ -3,18 +3,9 @@ import { Env } from '../../config/env.js';
 import type { Tx } from '../../database/prisma.service.js';
 import { operationUrl, urlDigest } from '../contract/addresses.js';
 import { Contract } from '../contract/contract.js';
-import { factsOf, type OperationName } from '../contract/operations.js';
-import {
-  type Ending,
-  isClosed,
-  isProbed,
-  judge,
-  type Pause,
-  pauseAfter,
-  probing,
-  USER_MANAGEMENT,
-  type Verdict,
-} from './pause-rule.js';
+import { factsOf } from '../contract/operations.js';
+import { apiOf, keysOf, type PausingOperation } from './apis.js';
+import { type Ending, gateOf, isProbed, judge, type Pause, pauseAfter, probing, type Verdict } from './pause-rule.js';
 import { type Pauses, PausesRepository } from './pauses.repository.js';
 
 /** How long a success proves that the platform answers at a base URL. */
@@ -25,13 +16,13 @@ const STEP_MS = 500;
 
 /** A call as its pauses see it. */
 export interface JudgedCall {
-  operation: OperationName;
-  /** The person that it is about. */
-  person: string;
+  operation: PausingOperation;
+  /** The id of the row that it is about: a person or a session. */
+  subject: string;
   beganAt: Date;
   /** The keys of the pauses that it probes. */
   probes: readonly string[];
-  /** The latest refusal of the same person, if any, and whether it has failed because of it. */
+  /** The latest refusal of the same subject, if any, and whether it has failed because of it. */
   refused: { operation: string; code: number; at: Date; hasFailed: boolean } | null;
 }
 
@@ -43,7 +34,7 @@ export interface Judged {
   pauses: Pauses;
 }
 
-/** Keeps the pauses: lets calls out, and judges their answers by what is known of their operation. Lock people before. */
+/** Keeps the pauses: lets calls out, and judges their answers by what is known of their operation. Lock the subject before. */
 @Injectable()
 export class CallJudge {
   constructor(
@@ -63,16 +54,15 @@ export class CallJudge {
   async admit(
     tx: Tx,
     pauses: Pauses,
-    operation: OperationName,
+    operation: PausingOperation,
     now: Date,
     answerMs: number,
   ): Promise<string[] | undefined> {
-    const keys = [USER_MANAGEMENT, operation];
-    const of = (read: Pauses) => keys.map((key) => read.get(key) as Pause);
-    if (!of(pauses).some((pause) => isClosed(pause, now) || isProbed(pause))) return [];
-    const locked = of(await this.pauses.lock(tx, keys));
-    if (locked.some((pause) => isClosed(pause, now))) return undefined;
-    const probed = locked.filter(isProbed);
+    if (gateOf(pauses, operation, now) === 'open') return [];
+    const keys = [apiOf(operation), operation];
+    const locked = await this.pauses.lock(tx, keys);
+    if (gateOf(locked, operation, now) === 'closed') return undefined;
+    const probed = keys.map((key) => locked.get(key) as Pause).filter(isProbed);
     for (const pause of probed) await this.pauses.save(tx, probing(pause, now, answerMs));
     return probed.map(({ key }) => key);
   }
@@ -81,19 +71,20 @@ export class CallJudge {
   async judge(tx: Tx, call: JudgedCall, ending: Ending, now: Date): Promise<Judged> {
     const judged = this.judged(await this.pauses.read(tx), call, ending, now);
     if (judged.changed.length === 0) return judged;
-    const certain = this.judged(await this.pauses.lock(tx, [USER_MANAGEMENT, call.operation]), call, ending, now);
+    const locked = await this.pauses.lock(tx, [apiOf(call.operation), call.operation]);
+    const certain = this.judged(locked, call, ending, now);
     for (const pause of certain.changed) await this.pauses.save(tx, pause);
     return certain;
   }
 
   private judged(pauses: Pauses, call: JudgedCall, ending: Ending, now: Date): Judged & { changed: Pause[] } {
-    const { operation, person, beganAt, probes } = call;
+    const { operation, subject, beganAt, probes } = call;
     const verdict = this.verdictOf(pauses, call, ending, now);
     const after = (key: string): Pause => {
-      const pausing = { person, beganAt, isProbe: probes.includes(key) };
+      const pausing = { subject, beganAt, isProbe: probes.includes(key) };
       return pauseAfter(pauses.get(key) as Pause, verdict, pausing, ending, now);
     };
-    const api = after(USER_MANAGEMENT);
+    const api = after(apiOf(operation));
     const own = this.counted(after(operation), operation, verdict, now);
     const changed = [api, own].filter((pause) => pause !== pauses.get(pause.key));
     return { verdict, limitedUntil: api.limitedUntil, pauses, changed };
@@ -105,14 +96,14 @@ export class CallJudge {
     const facts = factsOf(operation);
     const isBuiltIn = rule.path === facts.path && rule.method === facts.method;
     const base = urlDigest(this.env.PLATFORM_BASE_URL);
-    const isProven = [...pauses.values()].some(
-      ({ succeededBase, succeededAt }) =>
-        succeededBase === base && succeededAt !== null && now.getTime() - succeededAt.getTime() < PROOF_MS,
-    );
+    const isProven = keysOf(apiOf(operation)).some((key) => {
+      const { succeededBase, succeededAt } = pauses.get(key) as Pause;
+      return succeededBase === base && succeededAt !== null && now.getTime() - succeededAt.getTime() < PROOF_MS;
+    });
     const hasSucceeded = pause.succeededUrl === operationUrl(this.contract, this.env.PLATFORM_BASE_URL, operation);
     const isSame = refused?.operation === operation && refused.code === ending.status;
     return judge(ending, {
-      namesUser: facts.parameters.includes('userId'),
+      namesSubject: facts.parameters.length > 0,
       addressWorks: hasSucceeded || (isBuiltIn && isProven),
       isBuiltIn,
       isRepeated: isSame && (refused.hasFailed || (pause.succeededAt !== null && pause.succeededAt > refused.at)),
@@ -120,7 +111,7 @@ export class CallJudge {
   }
 
   /** Counts successes and refusals of an operation. */
-  private counted(pause: Pause, operation: OperationName, verdict: Verdict, now: Date): Pause {
+  private counted(pause: Pause, operation: PausingOperation, verdict: Verdict, now: Date): Pause {
     if (verdict === 'refused') return { ...pause, refusals: pause.refusals + 1 };
     if (verdict !== 'ok') return pause;
     const base = this.env.PLATFORM_BASE_URL;

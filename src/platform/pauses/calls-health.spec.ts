@@ -1,4 +1,5 @@
-import { type Pause, USER_MANAGEMENT } from './pause-rule.js';
+import { SESSIONS, USER_MANAGEMENT } from './apis.js';
+import type { Pause } from './pause-rule.js';
 import { at, NOW, open } from './pauses.spec-support.js';
 import { callsReasons, stopOf } from './stop.js';
 
@@ -10,7 +11,7 @@ const paused = (reason: string, status: number | null) =>
 
 test('the platform is healthy without pauses, after the end of a 429, and after single failures', () => {
   const pauses = [
-    pauseOf(USER_MANAGEMENT, { limitedUntil: NOW, failingSince: since, failingPeople: ['a', 'b'] }),
+    pauseOf(USER_MANAGEMENT, { limitedUntil: NOW, failingSince: since, failing: ['a', 'b'] }),
     pauseOf('checkUser', { refusals: 19 }),
   ];
   expect(callsReasons(pauses, NOW)).toEqual([]);
@@ -20,6 +21,15 @@ test('a pause after a 429 shows when it ends', () => {
   const values = { operations: 'user management', detail: 'until 2026-11-21 05:01:00 UTC' };
   const pauses = [pauseOf(USER_MANAGEMENT, { limitedUntil: later, pausedUntil: later, failingSince: since })];
   expect(callsReasons(pauses, NOW)).toEqual([{ code: 'rate-limited', values }]);
+});
+
+test('a pause of an API and one of its operations are reported by their names', () => {
+  const pauses = [pauseOf(SESSIONS, { pausedUntil: later, reason: 'unauthorized', status: 401 }), paused('lost', 502)];
+  const names = callsReasons(pauses, NOW).map(({ code, values }) => [code, values?.operations]);
+  expect(names).toEqual([
+    ['platform-unauthorized', 'sessions'],
+    ['platform-fault', 'createClient'],
+  ]);
 });
 
 test('a pause shows the status, the next probe and its beginning', () => {

@@ -7,7 +7,7 @@ import { CallLog } from './call-log.repository.js';
 import { PausesRepository } from './pauses.repository.js';
 import { callsReasons } from './stop.js';
 
-/** The health and the metrics of calls to user management, over all processes. */
+/** The health of calls to the platform and the metrics of those to user management, over all processes. */
 @Injectable()
 export class CallsHealth {
   constructor(

@@ -1,10 +1,13 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
-import { isClosed, isProbed, type Pause, probing, type Verdict } from './pause-rule.js';
-import { at, type Heard, hear, hearAll, lostPeople, NOW, open } from './pauses.spec-support.js';
+import { KEYS, SESSIONS, USER_MANAGEMENT } from './apis.js';
+import { type Gate, gateOf, isClosed, isProbed, type Pause, probing, type Verdict } from './pause-rule.js';
+import { at, type Heard, hear, hearAll, lostSubjects, NOW, open } from './pauses.spec-support.js';
 
 const api = open();
 const operation = open('createClient');
+const sessions = open(SESSIONS);
+const session = open('getSession');
 
 /** Answers one probe after the other in the same way. @returns the lengths of the pauses in milliseconds */
 function pausesOf(first: Pause, heard: Heard, count: number): number[] {
@@ -17,9 +20,12 @@ function pausesOf(first: Pause, heard: Heard, count: number): number[] {
 }
 
 describe('a 429', () => {
-  test('limits the API for as long as Retry-After says, and no operation by itself', () => {
-    expect(hear(api, { verdict: 'limited', retryAfterMs: 7_000 }).limitedUntil).toEqual(at(7_000));
-    expect(hear(operation, { verdict: 'limited', retryAfterMs: 7_000 })).toBe(operation);
+  test.each([api, sessions])('limits $key for as long as Retry-After says', (pause) => {
+    expect(hear(pause, { verdict: 'limited', retryAfterMs: 7_000 }).limitedUntil).toEqual(at(7_000));
+  });
+
+  test.each([operation, session])('does not limit $key by itself', (pause) => {
+    expect(hear(pause, { verdict: 'limited', retryAfterMs: 7_000 })).toBe(pause);
   });
 
   test('without Retry-After limits it for five seconds, doubling to a minute', () => {
@@ -68,39 +74,45 @@ describe('a 429', () => {
 });
 
 describe('a 401', () => {
-  test('pauses the API for five seconds, doubling to thirty', () => {
-    expect(pausesOf(api, { verdict: 'unauthorized' }, 5)).toEqual([5_000, 10_000, 20_000, 30_000, 30_000]);
-    expect(hear(api, { verdict: 'unauthorized', status: 401 })).toMatchObject({ reason: 'unauthorized', status: 401 });
+  test.each([api, sessions])('pauses $key for five seconds, doubling to thirty', (pause) => {
+    expect(pausesOf(pause, { verdict: 'unauthorized' }, 5)).toEqual([5_000, 10_000, 20_000, 30_000, 30_000]);
+    expect(hear(pause, { verdict: 'unauthorized', status: 401 })).toMatchObject({
+      reason: 'unauthorized',
+      status: 401,
+    });
   });
 
-  test('pauses no operation by itself', () => {
-    expect(hear(operation, { verdict: 'unauthorized' })).toBe(operation);
+  test.each([operation, session])('does not pause $key by itself', (pause) => {
+    expect(hear(pause, { verdict: 'unauthorized' })).toBe(pause);
   });
 });
 
 describe('an answer of another address, or a refusal for everyone', () => {
-  test('pauses its operation for five seconds each time, and not the API', () => {
-    expect(pausesOf(operation, { verdict: 'elsewhere' }, 4)).toEqual([5_000, 5_000, 5_000, 5_000]);
-    expect(hear(api, { verdict: 'elsewhere' })).toBe(api);
+  test.each([operation, session])('pauses $key for five seconds each time', (pause) => {
+    expect(pausesOf(pause, { verdict: 'elsewhere' }, 4)).toEqual([5_000, 5_000, 5_000, 5_000]);
+  });
+
+  test.each([api, sessions])('does not pause $key', (pause) => {
+    expect(hear(pause, { verdict: 'elsewhere' })).toBe(pause);
   });
 });
 
 describe.each(['lost', 'unreachable'] as const)('calls that are %s', (verdict) => {
-  const of = (...people: string[]): Heard[] => people.map((person, n) => ({ verdict, person, atMs: n }));
+  const of = (...subjects: string[]): Heard[] => subjects.map((subject, n) => ({ verdict, subject, atMs: n }));
 
-  test.each([api, operation])('pause $key after five different people in a row', (pause) => {
+  test.each([api, operation, sessions, session])('pause $key after five different subjects in a row', (pause) => {
     expect(hearAll(pause, of('a', 'b', 'c', 'd')).pausedUntil).toBeNull();
     expect(hearAll(pause, of('a', 'b', 'c', 'd', 'e'))).toMatchObject({ pausedUntil: at(5_004), reason: verdict });
   });
 
-  test('of one person never pause anything', () => {
-    expect(hearAll(api, Array(50).fill({ verdict, person: 'a' })).pausedUntil).toBeNull();
+  test('of one subject never pause anything', () => {
+    expect(hearAll(api, Array(50).fill({ verdict, subject: 'a' })).pausedUntil).toBeNull();
   });
 
-  test('do not count after an answer about a person in between', () => {
+  test('do not count after an answer about a subject in between', () => {
     for (const answered of ['ok', 'gone', 'refused'] as const) {
       const broken = hearAll(api, [...of('a', 'b', 'c', 'd'), { verdict: answered, atMs: 5 }]);
-      expect(hear(broken, { verdict, person: 'e', atMs: 6 }).pausedUntil).toBeNull();
+      expect(hear(broken, { verdict, subject: 'e', atMs: 6 }).pausedUntil).toBeNull();
     }
   });
 
@@ -112,7 +124,7 @@ describe.each(['lost', 'unreachable'] as const)('calls that are %s', (verdict) =
 });
 
 test('answers of another operation reset the row of the API, and not that of an operation', () => {
-  const lost = lostPeople(5);
+  const lost = lostSubjects(5);
   const own = hearAll(operation, lost);
   const shared = hearAll(
     api,
@@ -123,7 +135,7 @@ test('answers of another operation reset the row of the API, and not that of an 
 });
 
 describe('a pause that has begun', () => {
-  const paused = hearAll(api, lostPeople(5));
+  const paused = hearAll(api, lostSubjects(5));
   const ended = paused.pausedUntil as Date;
   const atEndMs = ended.getTime() - NOW.getTime();
   const probed = probing(paused, ended, 11_000);
@@ -152,10 +164,13 @@ describe('a pause that has begun', () => {
     expect(hear(paused, { verdict: 'ok', beganMs: 0, atMs: 100 }).pausedUntil).toEqual(ended);
   });
 
-  test.each<Verdict>(['ok', 'gone', 'refused'])('is ended by a later answer about a person, which is %s', (verdict) => {
-    const over = hear(probed, { verdict, atMs: atEndMs + 50, beganMs: atEndMs, isProbe: true });
-    expect(over).toEqual(api);
-  });
+  test.each<Verdict>(['ok', 'gone', 'refused'])(
+    'is ended by a later answer about a subject, which is %s',
+    (verdict) => {
+      const over = hear(probed, { verdict, atMs: atEndMs + 50, beganMs: atEndMs, isProbe: true });
+      expect(over).toEqual(api);
+    },
+  );
 
   test.each<Verdict>(['personal', 'doubtful', 'unconfirmed', 'unsent', 'elsewhere', 'limited'])(
     'lets the next probe go at once if an answer says nothing about it: %s',
@@ -168,6 +183,28 @@ describe('a pause that has begun', () => {
   );
 });
 
+describe('the gate of an operation', () => {
+  const later = at(1_000);
+  const gatesWith = (key: string, changes: Partial<Pause>): Gate[] => {
+    const pauses = new Map(KEYS.map((each) => [each, { ...open(each), ...(each === key && changes) }]));
+    return (['checkUser', 'createClient', 'createSession', 'getSession'] as const).map((each) =>
+      gateOf(pauses, each, NOW),
+    );
+  };
+
+  test.each<[string, Gate[]]>([
+    [USER_MANAGEMENT, ['closed', 'closed', 'open', 'open']],
+    [SESSIONS, ['open', 'open', 'closed', 'closed']],
+    ['createClient', ['open', 'closed', 'open', 'open']],
+    ['getSession', ['open', 'open', 'open', 'closed']],
+  ])('is closed by the pause of %s alone, and lets probes out after it', (key, gates) => {
+    expect(gatesWith(key, { pausedUntil: later })).toEqual(gates);
+    expect(gatesWith(key, { pausedUntil: NOW })).toEqual(gates.map((gate) => (gate === 'closed' ? 'probe' : gate)));
+    expect(gatesWith(key, { limitedUntil: later })).toEqual(gates);
+    expect(gatesWith(key, { limitedUntil: NOW })).toEqual(['open', 'open', 'open', 'open']);
+  });
+});
+
 const VERDICTS: Verdict[] = [
   ...(['ok', 'gone', 'doubtful', 'unconfirmed', 'refused', 'personal'] as const),
   ...(['limited', 'unauthorized', 'elsewhere', 'lost', 'unreachable', 'unsent'] as const),
@@ -175,14 +212,14 @@ const VERDICTS: Verdict[] = [
 
 const anyAnswer = fc.record({
   verdict: fc.constantFrom(...VERDICTS),
-  person: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
+  subject: fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f'),
   waitMs: fc.constantFrom(0, 1, 40, 1_000, 5_000, 40_000),
   tookMs: fc.constantFrom(0, 20, 900, 11_000),
   isProbe: fc.boolean(),
   retryAfterMs: fc.option(fc.constantFrom(0, 1_000, 3_600_000), { nil: undefined }),
 });
 
-test.each([api, operation])('after any answers, the pauses of $key keep the laws', (first) => {
+test.each([api, operation, sessions])('after any answers, the pauses of $key keep the laws', (first) => {
   const property = fc.property(fc.array(anyAnswer, { maxLength: 40 }), (answers) => {
     let pause = first;
     let atMs = 0;
@@ -196,10 +233,10 @@ test.each([api, operation])('after any answers, the pauses of $key keep the laws
       // A pause ends, and soon.
       if (pause.pausedUntil !== null)
         expect(pause.pausedUntil.getTime()).toBeLessThanOrEqual(at(atMs + 30_000).getTime());
-      expect(pause.failingPeople.length).toBeLessThanOrEqual(5);
+      expect(pause.failing.length).toBeLessThanOrEqual(5);
     }
     const over = hear(pause, { verdict: 'ok', atMs: atMs + 2, beganMs: atMs + 1 });
-    expect(over).toMatchObject({ pausedUntil: null, reason: null, failures: 0, failingPeople: [] });
+    expect(over).toMatchObject({ pausedUntil: null, reason: null, failures: 0, failing: [] });
   });
   fc.assert(property, propertyRuns());
 });

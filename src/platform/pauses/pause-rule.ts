@@ -1,10 +1,8 @@
 import type { PlatformErrorKind } from '../contract/platform-errors.js';
-import type { Pause } from './pause-row.js';
+import { apiOf, isApi, type PausingOperation } from './apis.js';
+import type { Pause, Pauses } from './pause-row.js';
 
 export type { Pause };
-
-/** The key of the pause of all user-management calls. Operations have pauses of their own, under their names. */
-export const USER_MANAGEMENT = 'user-management';
 
 /** How an attempt ended: with a readable 2xx, or as a `PlatformError`; `unreadable`: what it would send could not be decrypted. */
 export interface Ending {
@@ -18,22 +16,22 @@ export interface Ending {
 
 /** What is known besides the answer. */
 export interface JudgeFacts {
-  /** The operation names a user in its path, so that a 404 may mean this user. */
-  namesUser: boolean;
+  /** The operation names a user or a session in its path, so that a 404 may mean this one. */
+  namesSubject: boolean;
   /** The operation has succeeded at this URL, or its path is built in and a call to the base URL succeeded a moment ago. */
   addressWorks: boolean;
   /** The path comes from this program and not from the contract file. */
   isBuiltIn: boolean;
-  /** The same answer came for this person before, and the operation has succeeded for others since, or the person has failed. */
+  /** The same answer came for this subject before, and the operation has succeeded for others since, or the subject has failed. */
   isRepeated: boolean;
 }
 
 /**
  * What an answer means.
  *
- * - `gone`: the platform does not know the user that the path names
+ * - `gone`: the platform does not know the user or the session that the path names
  * - `doubtful`: so it says, but another server may say so; a check shows which. `unconfirmed`: no check can
- * - `refused`: the platform refuses this person. `personal`: also this person, after an answer that stopped the others
+ * - `refused`: the platform refuses this subject. `personal`: also this subject, after an answer that stopped the others
  * - `elsewhere`: a refusal for everyone, or another server's answer. `unauthorized`: the API key
  * - `lost`: it may have taken effect. `unreachable`: no connection. `unsent`: this process did not send it;
  *   `unreadable`: nor can it
@@ -44,7 +42,7 @@ export type Verdict =
 
 /** Names what an answer means. Pure. */
 export function judge({ kind, status, isWrongAddress }: Ending, facts: JudgeFacts): Verdict {
-  const { namesUser, addressWorks, isBuiltIn, isRepeated } = facts;
+  const { namesSubject, addressWorks, isBuiltIn, isRepeated } = facts;
   const shared = (verdict: Verdict): Verdict => (isRepeated ? 'personal' : verdict);
   switch (kind) {
     case 'ok':
@@ -61,7 +59,7 @@ export function judge({ kind, status, isWrongAddress }: Ending, facts: JudgeFact
       return shared(status === 401 ? 'unauthorized' : 'elsewhere');
     case 'not-found':
       if (isWrongAddress) return shared('elsewhere');
-      if (!namesUser) return addressWorks ? 'refused' : shared('elsewhere');
+      if (!namesSubject) return addressWorks ? 'refused' : shared('elsewhere');
       return addressWorks ? 'gone' : isBuiltIn ? 'doubtful' : 'unconfirmed';
     case 'rejected':
       return isWrongAddress ? shared('elsewhere') : 'refused';
@@ -72,22 +70,22 @@ export function judge({ kind, status, isWrongAddress }: Ending, facts: JudgeFact
 
 /** The call that was answered. */
 export interface PausingCall {
-  /** The person that it is about. */
-  person: string;
+  /** The id of the row that it is about: a person or a session. */
+  subject: string;
   beganAt: Date;
   /** It went out alone while this API or operation was paused. */
   isProbe: boolean;
 }
 
-/** Different people in a row without a readable answer that pause an API or an operation. */
-const LOST_PEOPLE = 5;
+/** Different subjects in a row without a readable answer that pause an API or an operation. */
+const LOST_SUBJECTS = 5;
 
 const FIRST_PAUSE_MS = 5_000;
 
 /** The longest pause. Its probes lose nothing, or at most one create each. */
 const LONGEST_PAUSE_MS = 30_000;
 
-/** The longest pause after answers that prove that nothing happened: longer ones would hold up the people behind. */
+/** The longest pause after answers that prove that nothing happened: longer ones would hold up the subjects behind. */
 const PROVEN_PAUSE_MS = 5_000;
 
 const LONGEST_LIMIT_MS = 60_000;
@@ -101,7 +99,7 @@ const LONGEST_LIMIT_MS = 60_000;
  * | `limited` (429)                     | limited: Retry-After, or 5 s doubling to a minute  | –                       |
  * | `unauthorized` (401)                | pauses 5 s, doubling to 30 s                       | –                       |
  * | `elsewhere` (403, 405, 3xx, HTML, 404 of the address) | –                                | pauses 5 s              |
- * | `lost`, `unreachable`, five people in a row           | pauses 5 s, doubling to 30 s     | the same                |
+ * | `lost`, `unreachable`, five subjects in a row         | pauses 5 s, doubling to 30 s     | the same                |
  * | `personal`, `doubtful`, `unconfirmed`, `unsent`, `unreadable` | –                                | –                       |
  *
  * The end of a 429's pause (`limitedUntil`) is never moved forward: it ends only by time. 429s of calls that were in flight
@@ -109,24 +107,24 @@ const LONGEST_LIMIT_MS = 60_000;
  * it began. An answer to the probe that says nothing about it lets the next probe go at once.
  */
 export function pauseAfter(pause: Pause, verdict: Verdict, call: PausingCall, ending: Ending, now: Date): Pause {
-  const isApi = pause.key === USER_MANAGEMENT;
+  const isOfApi = isApi(pause.key);
   switch (verdict) {
     case 'ok':
     case 'gone':
     case 'refused':
       return afterAnswer(pause, call);
     case 'limited':
-      return isApi ? limited(pause, call, ending.retryAfterMs, now) : untold(pause, call, now);
+      return isOfApi ? limited(pause, call, ending.retryAfterMs, now) : untold(pause, call, now);
     case 'unauthorized':
-      return isApi ? paused(pause, verdict, call, ending, now) : untold(pause, call, now);
+      return isOfApi ? paused(pause, verdict, call, ending, now) : untold(pause, call, now);
     case 'elsewhere':
-      return isApi ? untold(pause, call, now) : paused(pause, verdict, call, ending, now);
+      return isOfApi ? untold(pause, call, now) : paused(pause, verdict, call, ending, now);
     case 'lost':
     case 'unreachable': {
-      const failingPeople = [...new Set([...pause.failingPeople, call.person])].slice(0, LOST_PEOPLE);
-      const failing = { ...pause, failingSince: pause.failingSince ?? now, failingPeople };
+      const failing = [...new Set([...pause.failing, call.subject])].slice(0, LOST_SUBJECTS);
+      const troubled = { ...pause, failingSince: pause.failingSince ?? now, failing };
       const isPaused = pause.pausedUntil !== null;
-      return isPaused || failingPeople.length >= LOST_PEOPLE ? paused(failing, verdict, call, ending, now) : failing;
+      return isPaused || failing.length >= LOST_SUBJECTS ? paused(troubled, verdict, call, ending, now) : troubled;
     }
     default:
       return untold(pause, call, now);
@@ -135,11 +133,11 @@ export function pauseAfter(pause: Pause, verdict: Verdict, call: PausingCall, en
 
 /** An answer of a call that began after the trouble ends what is over: a pause, and the row of 429s, but never its time. */
 function afterAnswer(pause: Pause, { beganAt }: PausingCall): Pause {
-  const isTroubled = pause.failingSince !== null || pause.pausedUntil !== null || pause.failingPeople.length > 0;
+  const isTroubled = pause.failingSince !== null || pause.pausedUntil !== null || pause.failing.length > 0;
   const endsPause = isTroubled && (pause.failingSince === null || beganAt > pause.failingSince);
   const endsRow = pause.limitedTimes > 0 && (pause.limitedUntil === null || beganAt >= pause.limitedUntil);
   if (!endsPause && !endsRow) return pause;
-  const none = { pausedUntil: null, reason: null, status: null, failingSince: null, failures: 0, failingPeople: [] };
+  const none = { pausedUntil: null, reason: null, status: null, failingSince: null, failures: 0, failing: [] };
   return { ...pause, ...(endsPause && none), ...(endsRow && { limitedTimes: 0 }) };
 }
 
@@ -172,6 +170,16 @@ export const isClosed = ({ limitedUntil, pausedUntil }: Pause, now: Date): boole
 
 /** True while calls go out one at a time, as probes. */
 export const isProbed = ({ pausedUntil }: Pause): boolean => pausedUntil !== null;
+
+/** Whether calls of an operation may go out. `probe`: one at a time, because its API or the operation pauses. */
+export type Gate = 'closed' | 'probe' | 'open';
+
+/** Returns whether calls of an operation may go out, by its pause and that of its API. Pure. */
+export function gateOf(pauses: Pauses, operation: PausingOperation, now: Date): Gate {
+  const both = [apiOf(operation), operation].map((key) => pauses.get(key) as Pause);
+  if (both.some((pause) => isClosed(pause, now))) return 'closed';
+  return both.some(isProbed) ? 'probe' : 'open';
+}
 
 /** The pause while a probe is in flight. @param answerMs after which it has surely ended */
 export const probing = (pause: Pause, now: Date, answerMs: number): Pause =>

@@ -1,17 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
-import { USER_OPERATIONS } from '../contract/capabilities.js';
-import { type Pause, USER_MANAGEMENT } from './pause-rule.js';
+import { type Api, KEYS, keysOf } from './apis.js';
+import type { Pause, Pauses } from './pause-row.js';
 import { stopOf } from './stop.js';
 
-/** The pauses of user management and of its operations, by their keys. */
-export type Pauses = ReadonlyMap<string, Pause>;
-
-const KEYS = [USER_MANAGEMENT, ...USER_OPERATIONS];
+export type { Pauses };
 
 const NONE = {
   ...{ limitedUntil: null, limitedTimes: 0, pausedUntil: null, reason: null, status: null, failingSince: null },
-  ...{ failures: 0, failingPeople: [], succeededAt: null, succeededUrl: null, succeededBase: null, refusals: 0 },
+  ...{ failures: 0, failing: [], succeededAt: null, succeededUrl: null, succeededBase: null, refusals: 0 },
 };
 
 /** Whether calls pause: in the database, so that every process and every restart knows it. */
@@ -31,13 +28,13 @@ export class PausesRepository {
     return { now: row.now, pauses: await this.read() };
   }
 
-  /** Why calls do not go out: of all of them, or else of the first operation that pauses; undefined if none does. */
-  async stopped(): Promise<ReturnType<typeof stopOf>> {
+  /** Why calls of an API do not go out: all of them, or else those of its first operation that pauses; undefined if none does. */
+  async stopped(api: Api): Promise<ReturnType<typeof stopOf>> {
     const { now, pauses } = await this.readNow();
-    return [...pauses.values()].flatMap((pause) => stopOf(pause, now) ?? [])[0];
+    return keysOf(api).flatMap((key) => stopOf(pauses.get(key) as Pause, now) ?? [])[0];
   }
 
-  /** Locks some pauses until the transaction ends, and reads all. Lock people before them. */
+  /** Locks some pauses until the transaction ends, and reads all. Lock subjects before them. */
   async lock(tx: Tx, keys: readonly string[]): Promise<Pauses> {
     const locked = await tx.$queryRaw<object[]>`
       SELECT 1 FROM platform_pauses WHERE key = ANY (${[...keys]}::text[]) ORDER BY key FOR UPDATE`;

@@ -1,4 +1,5 @@
-import { type Ending, type Pause, pauseAfter, USER_MANAGEMENT, type Verdict } from './pause-rule.js';
+import { USER_MANAGEMENT } from './apis.js';
+import { type Ending, type Pause, pauseAfter, type Verdict } from './pause-rule.js';
 
 export const NOW = new Date('2026-11-21T05:00:00Z');
 
@@ -8,14 +9,14 @@ export const at = (ms: number, from = NOW): Date => new Date(from.getTime() + ms
 export function open(key = USER_MANAGEMENT): Pause {
   return {
     ...{ key, limitedUntil: null, limitedTimes: 0, pausedUntil: null, reason: null, status: null, failingSince: null },
-    ...{ failures: 0, failingPeople: [], succeededAt: null, succeededUrl: null, succeededBase: null, refusals: 0 },
+    ...{ failures: 0, failing: [], succeededAt: null, succeededUrl: null, succeededBase: null, refusals: 0 },
   };
 }
 
 /** An answer to a call. The times are milliseconds after `NOW`. */
 export interface Heard {
   verdict: Verdict;
-  person?: string;
+  subject?: string;
   beganMs?: number;
   atMs?: number;
   isProbe?: boolean;
@@ -25,13 +26,13 @@ export interface Heard {
 
 /** The pause after an answer. The call began when it was answered, unless `beganMs` is given. */
 export function hear(pause: Pause, heard: Heard): Pause {
-  const { verdict, person = 'p', atMs = 0, beganMs = atMs, isProbe = false, retryAfterMs, status = null } = heard;
+  const { verdict, subject = 'p', atMs = 0, beganMs = atMs, isProbe = false, retryAfterMs, status = null } = heard;
   const ending: Ending = { kind: 'ok', status, retryAfterMs };
-  return pauseAfter(pause, verdict, { person, beganAt: at(beganMs), isProbe }, ending, at(atMs));
+  return pauseAfter(pause, verdict, { subject, beganAt: at(beganMs), isProbe }, ending, at(atMs));
 }
 
 export const hearAll = (pause: Pause, heard: readonly Heard[]): Pause => heard.reduce(hear, pause);
 
-/** Answers without a result about different people, one each millisecond. */
-export const lostPeople = (count: number, fromMs = 0): Heard[] =>
-  Array.from({ length: count }, (_, n) => ({ verdict: 'lost', person: `p${n}`, atMs: fromMs + n }));
+/** Answers without a result about different subjects, one each millisecond. */
+export const lostSubjects = (count: number, fromMs = 0): Heard[] =>
+  Array.from({ length: count }, (_, n) => ({ verdict: 'lost', subject: `p${n}`, atMs: fromMs + n }));

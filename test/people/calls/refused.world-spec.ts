@@ -98,7 +98,7 @@ describe('an answer about one person', () => {
     await world.settle();
     expect(await refusing()).toBe('');
     await put('providers/r-20');
-    expect(await refusing()).toContain('refuses an operation for twenty people in a row: createProvider');
+    expect(await refusing()).toContain('refuses an operation twenty times in a row: createProvider');
     world.platform.release();
     await put('providers/well');
     expect(await refusing()).toBe('');
