@@ -21,7 +21,7 @@ import { plainCode, withoutMessage } from '../model/session-facts.js';
 import type { SessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { type LockedSession, SessionsRepository } from '../model/sessions.repository.js';
-import { CallGate, faultOf } from './call-gate.js';
+import { CallGate, endingOf, faultOf, isRefusal } from './call-gate.js';
 import { SessionContentRepository } from './session-content.repository.js';
 
 /** Seconds; from an event's first fetch to hours without the platform. */
@@ -84,7 +84,7 @@ export class FetchesRepository {
     const stored = await this.prisma.transaction(async (tx) => {
       const row = await this.sessions.lock(tx, fetch.id);
       const result = row && (await this.store(tx, row, fetch, answer));
-      await this.gate.judge(tx, 'getSession', fetch, { kind: 'ok', status: 200 });
+      await this.gate.judge(tx, 'getSession', fetch, { kind: 'ok', status: 200 }, row?.now ?? fetch.at);
       return result;
     });
     if (stored?.notesChanged && fetch.eventAt)
@@ -124,16 +124,16 @@ export class FetchesRepository {
   async storeFault(fetch: BegunFetch, error: PlatformError): Promise<string> {
     return this.prisma.transaction(async (tx) => {
       const row = await this.sessions.lock(tx, fetch.id);
-      const ending = { ...error, kind: error.kind, status: error.status ?? null };
-      const { verdict, retryAt } = await this.gate.judge(tx, 'getSession', fetch, ending);
+      const now = row?.now ?? fetch.at;
+      const { verdict, retryAt } = await this.gate.judge(tx, 'getSession', fetch, endingOf(error), now);
       const fault = verdict === 'gone' ? 'gone' : faultOf(error);
       if (!row || isOutdated(row, fetch)) return fault;
       const waitMs = (bounds: typeof FAULT_BACKOFF) => backoffMs(row.failures + 1, this.random.fraction(), bounds);
-      const notFound = () => applyNotFound(row, fetch, row.now, waitMs(NOT_FOUND_BACKOFF));
+      const notFound = () => applyNotFound(row, fetch, now, waitMs(NOT_FOUND_BACKOFF));
       const changes = verdict === 'gone' ? notFound() : {
         ...{ fault, failures: row.failures + (retryAt ? 0 : 1) },
-        ...(this.gate.isRefusal(verdict) && { refusedAt: row.now, refusedStatus: error.status ?? null }),
-        retryAt: retryAt ?? new Date(row.now.getTime() + waitMs(FAULT_BACKOFF)),
+        ...(isRefusal(verdict) && { refusedAt: now, refusedStatus: error.status ?? null }),
+        retryAt: retryAt ?? new Date(now.getTime() + waitMs(FAULT_BACKOFF)),
       };
       await this.sessions.save(tx, row, changes);
       return fault;

@@ -64,8 +64,7 @@ export function nextLookup(row: SessionRow, now: Date, policy: LookupPolicy): Lo
   const wanted = notFoundAt !== null && row.changes <= row.fetchedChanges ? again(row, now) : reasons(row, now, policy);
   const fetches = wanted.map(({ at, why }): Lookup => {
     const isLate = retryAt !== null && retryAt > at;
-    const failed = `the last call failed (${row.fault ?? 'unknown cause'}), ${row.failures} in a row`;
-    return { at: isLate ? retryAt : at, why: row.failures > 0 && notFoundAt === null ? failed : why, what: 'fetch' };
+    return { at: isLate ? retryAt : at, why: isLate && notFoundAt === null ? whyFailed(row) : why, what: 'fetch' };
   });
   const [first, ...others] = [...publish, ...fetches];
   if (!first) return { at: null, why: whyNone(row, now), what: 'none' };
@@ -118,6 +117,10 @@ function again({ notFoundAt, retryAt }: SessionRow, now: Date): Reason[] {
 function isUnended({ state, createdAt, lastEventAt }: SessionRow, now: Date): boolean {
   const since = lastEventAt !== null && lastEventAt > createdAt ? lastEventAt : createdAt;
   return !hasEnded(state) && now.getTime() - since.getTime() >= UNENDED_MS;
+}
+
+function whyFailed({ fault, failures }: SessionRow): string {
+  return `the last call failed (${fault ?? 'unknown cause'})${failures > 1 ? `, ${failures} in a row` : ''}`;
 }
 
 function whyNone(row: SessionRow, now: Date): string {

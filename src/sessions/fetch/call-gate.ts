@@ -1,0 +1,109 @@
+import { Injectable } from '@nestjs/common';
+import { Env } from '../../config/env.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
+import type { PlatformError, PlatformErrorKind } from '../../platform/contract/platform-errors.js';
+import type { PausingOperation } from '../../platform/pauses/apis.js';
+import { CallJudge } from '../../platform/pauses/call-judge.js';
+import { type Ending, type Gate, gateOf, type Verdict } from '../../platform/pauses/pause-rule.js';
+import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
+
+/** How long after the platform's timeout an attempt may take to be sent and to store its outcome. */
+const MARGIN_MS = 10_000;
+
+/** How long a call waits that a cause of all calls stopped; the pause decides when the next one goes. */
+const STOPPED_MS = 5_000;
+
+/** A call that goes out, as its answer is judged. */
+export interface GatedCall {
+  /** Of its row. */
+  id: string;
+  at: Date;
+  /** The pauses that it probes. */
+  probes: readonly string[];
+  /** The last refusal for the same row that may concern all. */
+  refused: { status: number | null; at: Date } | null;
+}
+
+/** The codes of failed calls in rows and metrics, in addition to `gone` for a 404 that is not that of a wrong URL. */
+const CODES = {
+  'not-found': 'maybe-gone',
+  unauthorized: 'platform-unauthorized',
+  unreachable: 'platform-unreachable',
+  'rate-limited': 'rate-limited',
+  rejected: 'rejected',
+  held: 'held',
+  'not-configured': 'not-configured',
+  'unknown-outcome': 'platform-fault',
+} as const satisfies Record<PlatformErrorKind, string>;
+
+/** The code of a failed call. */
+export function faultOf(error: PlatformError): string {
+  if (error.isWrongAddress) return 'platform-address';
+  return error.isUnreadable ? 'unreadable-answer' : CODES[error.kind];
+}
+
+/** What stops all calls, so that the row is not to blame. */
+const STOPS: readonly Verdict[] = ['limited', 'unauthorized', 'elsewhere', 'unreachable', 'unsent'];
+
+/** The pauses of calls about sessions: which calls go out, and what their answers mean. */
+@Injectable()
+export class CallGate {
+  /** After which a call has surely ended. */
+  readonly callMs: number;
+
+  constructor(
+    env: Env,
+    private readonly prisma: PrismaService,
+    private readonly pauses: PausesRepository,
+    private readonly calls: CallJudge,
+  ) {
+    this.callMs = env.PLATFORM_TIMEOUT_SECONDS * 1_000 + MARGIN_MS;
+  }
+
+  /** Whether calls go out: `probe` if one does, to find out. */
+  async gates<Operation extends PausingOperation>(...operations: Operation[]): Promise<Record<Operation, Gate>> {
+    const { now, pauses } = await this.pauses.readNow();
+    const gates = operations.map((operation) => [operation, gateOf(pauses, operation, now)]);
+    return Object.fromEntries(gates) as Record<Operation, Gate>;
+  }
+
+  /**
+   * Lets a call go out, unless calls pause.
+   *
+   * @param given the transaction that marks the call, if one does
+   * @returns the pauses that it probes; undefined if it must not go
+   */
+  async admit(operation: PausingOperation, now: Date, given?: Tx): Promise<string[] | undefined> {
+    const pauses = await this.pauses.read(given);
+    if (gateOf(pauses, operation, now) === 'open') return [];
+    const admit = (tx: Tx) => this.calls.admit(tx, pauses, operation, now, this.callMs);
+    return given ? admit(given) : this.prisma.transaction(admit);
+  }
+
+  /**
+   * Judges the end of a call, and stores what it says about all.
+   *
+   * @returns `retryAt`: when a call that was stopped for a cause of all calls may go again; null for a fault of its row
+   */
+  async judge(
+    tx: Tx,
+    operation: PausingOperation,
+    { id, at, probes, refused }: GatedCall,
+    ending: Ending,
+    now: Date,
+  ): Promise<{ verdict: Verdict; retryAt: Date | null }> {
+    const last = refused?.status != null && { operation, code: refused.status, at: refused.at, hasFailed: false };
+    const call = { operation, subject: id, beganAt: at, probes, refused: last || null };
+    const { verdict, limitedUntil } = await this.calls.judge(tx, call, ending, now);
+    const stopped = new Date(Math.max(now.getTime() + STOPPED_MS, limitedUntil?.getTime() ?? 0));
+    return { verdict, retryAt: STOPS.includes(verdict) ? stopped : null };
+  }
+}
+
+/** True if an answer may be that of a wrong key or URL, so that its repetition for one row says that the row is to blame. */
+export const isRefusal = (verdict: Verdict): boolean => verdict === 'unauthorized' || verdict === 'elsewhere';
+
+/** The end of a failed call. */
+export function endingOf({ kind, status = null, isWrongAddress, retryAfterMs }: PlatformError): Ending & { status: number | null } {
+  return { kind, status: status ?? null, isWrongAddress, retryAfterMs };
+}

@@ -1,0 +1,17 @@
+import type { NextStepResponse } from '../../people/api/trace.dto.js';
+import { type LookupPolicy, nextLookup } from './next-lookup.js';
+import type { SessionRow } from './session-row.js';
+
+/** The next action of this service for a session, and its reason. */
+export function nextSessionStep(row: SessionRow, now: Date, policy: LookupPolicy): NextStepResponse {
+  const { state, dueAt: notBefore, fault } = row;
+  const none = (why: string): NextStepResponse => ({ what: 'none', why, notBefore: null });
+  if (state === 'Unknown') return none('the request has no answer; choose one of the choices');
+  if (state === 'Rejected') return none('the platform rejected the request');
+  if (state === 'Requested') {
+    const why = fault === null ? 'it was requested' : `the last attempt failed (${fault})`;
+    return { what: 'createSession', why, notBefore };
+  }
+  const { at, why, what } = nextLookup(row, now, policy);
+  return what === 'fetch' ? { what: 'getSession', why, notBefore: at } : none(why);
+}
