@@ -76,7 +76,7 @@ describe.each(APIS)('calls of %s', (operation, sibling, stranger) => {
   });
 });
 
-describe('a 404 of the contract file’s path', () => {
+describe('a 404 of a path from the contract file', () => {
   test.each(['getSession', 'getProcessingSession'] as const)(
     'of %s means a gone session only where the operation has succeeded',
     async (operation) => {
@@ -93,6 +93,14 @@ describe('a 404 of the contract file’s path', () => {
     await answer('createSession', OK);
     expect(await verdictOf('createSession', NOT_FOUND)).toBe('refused');
   });
+});
+
+test('a pause of one API is no reason why calls of the other stop', async () => {
+  await answer('getSession', REFUSED_KEY);
+  const stopped = () => world.get(PausesRepository).stopped('user-management');
+  expect(await stopped()).toBeUndefined();
+  await answer('checkUser', REFUSED_KEY);
+  expect(await stopped()).toMatchObject({ code: 'platform-unauthorized', values: { operations: 'user management' } });
 });
 
 test('a success of sessions does not prove the built-in paths of user management', async () => {
