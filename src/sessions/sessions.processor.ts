@@ -1,22 +1,46 @@
-import { Injectable } from '@nestjs/common';
-import { DueProcessor } from '../due-rows/due-loop.js';
-import { QueueStore } from '../queue/backend/queue-store.js';
-import { Poller } from '../queue/notifier/poller.js';
-import { RequestSender } from './create/request-sender.js';
-import { ProcessingRefresher } from './refresh/processing-refresher.js';
-import { SessionRefresher } from './refresh/refresh.repository.js';
+import { Processor } from '@nestjs/bullmq';
+import type { OnModuleInit } from '@nestjs/common';
+import { backoff } from '../queue/work/backoff.js';
+import { Feeder } from '../queue/work/feeder.js';
+import { Host, WORKER } from '../queue/work/host.js';
+import { WorkQueues } from '../queue/work/work-queues.js';
+import { WorkStore } from '../queue/work/work-store.js';
+import { UnreadableValue } from '../vault/unreadable-value.js';
+import { RequestSender } from './create/request-sender.service.js';
+import { DueSessionsRepository } from './due-sessions.repository.js';
+import { FetchesRepository } from './fetch/fetches.repository.js';
+import { SessionFetcher } from './fetch/session-fetcher.service.js';
 
-@Injectable()
-export class SessionsProcessor extends DueProcessor {
-  constructor(store: QueueStore, sessions: SessionRefresher, processing: ProcessingRefresher, poller: Poller) {
-    super('sessions', store, poller, [sessions, processing]);
+/** Maximum jobs in progress in this process. Most of their time is the platform's. */
+const CONCURRENCY = 10;
+
+/** One job names a session's row: it fetches the session, publishes its end, or sends the request for it. */
+@Processor('sessions', WORKER)
+export class SessionsProcessor extends Host implements OnModuleInit {
+  constructor(
+    store: WorkStore,
+    queues: WorkQueues,
+    private readonly feeder: Feeder,
+    private readonly rows: DueSessionsRepository,
+    private readonly fetcher: SessionFetcher,
+    private readonly fetches: FetchesRepository,
+    private readonly sender: RequestSender,
+  ) {
+    super(store, queues.of('sessions'), { concurrency: CONCURRENCY });
   }
-}
 
-@Injectable()
-export class SessionRequestsProcessor extends DueProcessor {
-  constructor(store: QueueStore, sender: RequestSender, poller: Poller) {
-    const work = () => sender.settleLost();
-    super('session-requests', store, poller, [sender], [['lost session requests', sender.lostSince, work]]);
+  onModuleInit(): void {
+    this.feeder.feed({ queue: this.queue, due: () => this.rows.due() });
+  }
+
+  protected async work(id: string): Promise<boolean> {
+    const isFetched = await this.fetcher.work(id, this.shutdown.signal);
+    if (!isFetched) await this.sender.work(id);
+    return false;
+  }
+
+  /** A request whose attempt is in flight keeps its time. */
+  protected postpone(id: string, error: unknown): Promise<void> {
+    return this.fetches.postpone(id, error instanceof UnreadableValue ? 'unreadable' : 'internal', backoff);
   }
 }

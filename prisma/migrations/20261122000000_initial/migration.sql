@@ -473,7 +473,9 @@ CREATE INDEX "sessions_ever_client_user_ids_idx" ON "sessions" USING GIN ("ever_
 CREATE INDEX "sessions_partner_appointment_id_idx" ON "sessions"("partner_appointment_id");
 CREATE INDEX "sessions_event_appointment_id_idx" ON "sessions"("event_appointment_id") WHERE "requested_at" IS NULL AND "event_appointment_id" IS NOT NULL;
 -- Partial indexes of the few rows that are due, counted, published or watched.
-CREATE INDEX "sessions_due_idx" ON "sessions"("urgent", "due_at", "id") WHERE "due_at" IS NOT NULL;
+CREATE INDEX "sessions_due_idx" ON "sessions"("urgent", "due_at") WHERE "due_at" IS NOT NULL AND "session_id" IS NOT NULL;
+CREATE INDEX "sessions_to_send_idx" ON "sessions"("due_at") WHERE "state" = 'Requested';
+CREATE INDEX "sessions_publish_end_by_idx" ON "sessions"("publish_end_by") WHERE "publish_end_by" IS NOT NULL;
 CREATE INDEX "sessions_incomplete_idx" ON "sessions"("fetched_at") WHERE "incomplete" <> '{}';
 -- Sessions that have documents, as FHIR searches read them.
 CREATE INDEX "sessions_with_notes_idx" ON "sessions"("updated_at", "id") WHERE "notes_revision" > 0;

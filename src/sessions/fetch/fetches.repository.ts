@@ -144,9 +144,12 @@ export class FetchesRepository {
   async postpone(id: string, fault: string, retryAt: (failures: number, now: Date) => Date): Promise<void> {
     await this.prisma.transaction(async (tx) => {
       const row = await this.sessions.lock(tx, id);
-      if (!row || row.sessionId === null) return;
+      if (!row) return;
       const failures = row.failures + 1;
-      await this.sessions.save(tx, row, { fault, failures, retryAt: retryAt(failures, row.now) });
+      const at = retryAt(failures, row.now);
+      if (row.sessionId !== null) await this.sessions.save(tx, row, { fault, failures, retryAt: at });
+      // An attempt that may be in flight keeps its time.
+      else if (row.attemptedAt === null) await this.sessions.update(tx, id, { fault, failures, dueAt: at });
     });
   }
 

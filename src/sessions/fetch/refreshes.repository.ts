@@ -76,7 +76,6 @@ const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 const changedSince = (since: Date) => [
   { updatedAt: { gte: since } },
-  { lastEventAt: { gte: since } },
   { fetchedAt: { gte: since } },
 ];
 

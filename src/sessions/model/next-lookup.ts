@@ -61,6 +61,7 @@ export function missingNotes(row: SessionRow): number {
 export function nextLookup(row: SessionRow, now: Date, policy: LookupPolicy): Lookup {
   const { notFoundAt, retryAt, publishEndBy } = row;
   const publish: Lookup[] = publishEndBy ? [{ at: publishEndBy, why: 'its end waits for an answer', what: 'publish' }] : [];
+  if (publishEndBy !== null && publishEndBy <= now) return publish[0] as Lookup;
   const wanted = notFoundAt !== null && row.changes <= row.fetchedChanges ? again(row, now) : reasons(row, now, policy);
   const fetches = wanted.map(({ at, why }): Lookup => {
     const isLate = retryAt !== null && retryAt > at;

@@ -1,0 +1,87 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Clock } from '../../config/clock.js';
+import { PrismaService } from '../../database/prisma.service.js';
+import { retryUntilStored } from '../../database/retries.js';
+import { errorTrace } from '../../errors/error-trace.js';
+import { Problem } from '../../http/problem/problem.js';
+import { Metrics } from '../../monitoring/metrics.js';
+import { clientsOf } from '../../people/store/person-users.js';
+import { PlatformClient } from '../../platform/clients/platform-client.js';
+import { PlatformError } from '../../platform/contract/platform-errors.js';
+import { SentData } from '../../platform/send/sent-data.js';
+import { SessionSeal } from '../model/session-seal.js';
+import { type Attempt, RequestAttempts } from './request-attempts.repository.js';
+
+/** Maximum time from the mark of an attempt to its sending. A later attempt is not sent, because it may soon count as lost. */
+const SEND_WITHIN_MS = 2_000;
+
+/** Sends the EHR's requests for sessions, each attempt at most once: its mark is committed first. */
+@Injectable()
+export class RequestSender {
+  private readonly log = new Logger(RequestSender.name);
+  private readonly attempts;
+
+  constructor(
+    private readonly rows: RequestAttempts,
+    private readonly prisma: PrismaService,
+    private readonly platform: PlatformClient,
+    private readonly seal: SessionSeal,
+    private readonly sent: SentData,
+    private readonly clock: Clock,
+    metrics: Metrics,
+  ) {
+    this.attempts = metrics.counter('session_requests_total', 'Attempts to create a session by outcome', ['outcome']);
+  }
+
+  /** Sends a request, if it is due. A shutdown waits for the answer rather than leaving the outcome unknown. */
+  async work(id: string): Promise<void> {
+    const takenMs = this.clock.monotonicMs();
+    const attempt = await this.take(id);
+    if (!attempt) return;
+    const isLate = this.clock.monotonicMs() - takenMs > SEND_WITHIN_MS;
+    const { outcome, store } = isLate
+      ? { outcome: 'late', store: () => this.rows.notSent(attempt, 'late') }
+      : await this.send(attempt);
+    // Only this process knows the outcome.
+    const stored = await retryUntilStored(store, this.clock);
+    this.attempts.inc({ outcome: typeof stored === 'string' ? stored : outcome });
+  }
+
+  private async take(id: string): Promise<Attempt | undefined> {
+    let marked: number | undefined;
+    try {
+      return await this.rows.take(id, (no) => {
+        marked = no;
+      });
+    } catch (error) {
+      const no = marked;
+      if (no !== undefined) await retryUntilStored(() => this.rows.takeBack(id, no), this.clock);
+      throw error;
+    }
+  }
+
+  /** @returns the outcome of the call, and how to store it */
+  private async send(attempt: Attempt): Promise<{ outcome: string; store: () => Promise<string | void> }> {
+    try {
+      const sessionId = await this.call(attempt);
+      return { outcome: 'accepted', store: () => this.rows.accepted(attempt, sessionId) };
+    } catch (error) {
+      if (error instanceof Problem) {
+        // It is retried, because a missing data key may return, and the audit log may take entries again.
+        this.log.warn({ msg: 'a request could not be decrypted or recorded; nothing was sent', ...errorTrace(error) });
+        return { outcome: 'unreadable', store: () => this.rows.notSent(attempt, 'unreadable') };
+      }
+      if (!(error instanceof PlatformError))
+        this.log.error({ msg: 'an attempt failed unexpectedly', request: attempt.id, ...errorTrace(error) });
+      const failure = error instanceof PlatformError ? error : new PlatformError('unknown-outcome', 'createSession');
+      return { outcome: 'failed', store: () => this.rows.failed(attempt, failure) };
+    }
+  }
+
+  private async call({ id, row }: Attempt): Promise<string> {
+    const body = this.seal.request.open(id, row.request as Uint8Array);
+    const about = { client: await clientsOf(this.prisma, row.clientUserIds), session: [id] };
+    const { sessionId } = await this.sent.send('createSession', about, () => this.platform.createSession(body));
+    return sessionId;
+  }
+}

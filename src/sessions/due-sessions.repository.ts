@@ -1,0 +1,46 @@
+import { Injectable } from '@nestjs/common';
+import { PrismaService } from '../database/prisma.service.js';
+import { Contract } from '../platform/contract/contract.js';
+import type { Gate } from '../platform/pauses/pause-rule.js';
+import { type DueRow, QUEUE_LENGTH } from '../queue/work/feeder.js';
+import { Sending } from '../sending/sending.js';
+import { CallGate } from './fetch/call-gate.js';
+
+/** SQL of the first due sessions of the platform, the longest due first. */
+const fetches = (urgent: boolean) => `(SELECT id, ${urgent} AS urgent, due_at FROM sessions
+  WHERE ${urgent ? '' : 'NOT '}urgent AND due_at <= now() AND session_id IS NOT NULL ORDER BY due_at LIMIT $1)`;
+
+/** SQL of the sessions whose end has waited too long for an answer; none is called for them. */
+const ENDS = `(SELECT id, TRUE AS urgent, due_at FROM sessions WHERE publish_end_by <= now() ORDER BY publish_end_by LIMIT $1)`;
+
+/** SQL of the requests that are due: to be sent, or without an answer in time. */
+const REQUESTS = `(SELECT id, TRUE AS urgent, due_at FROM sessions
+  WHERE state = 'Requested' AND due_at <= now() AND (attempted_at IS NOT NULL OR $2) ORDER BY due_at LIMIT $1)`;
+
+const DUE = `SELECT id, urgent FROM (${REQUESTS} UNION ALL ${ENDS} UNION ALL ${fetches(true)} UNION ALL ${fetches(false)}) AS due
+  WHERE due_at <= now()`;
+const DUE_WITHOUT_FETCHES = `SELECT id, urgent FROM (${REQUESTS} UNION ALL ${ENDS}) AS due`;
+
+/** Finds the sessions about which something may be done now. */
+@Injectable()
+export class DueSessionsRepository {
+  constructor(
+    private readonly prisma: PrismaService,
+    private readonly contract: Contract,
+    private readonly gate: CallGate,
+    private readonly sending: Sending,
+  ) {}
+
+  /** @returns requests first, then ends to be published, fetches because of events, and those of all since a given time */
+  async due(): Promise<DueRow[]> {
+    const gates = await this.gate.gates('getSession', 'createSession');
+    const fetch: Gate = this.contract.canCall('getSession') ? gates.getSession : 'closed';
+    const send: Gate = this.contract.canCall('createSession') ? gates.createSession : 'closed';
+    const [{ isHeld }] = await this.prisma.$queryRawUnsafe<[{ isHeld: boolean }]>(
+      `SELECT ${this.sending.heldSql} AS "isHeld"`,
+    );
+    const statement = fetch === 'closed' ? DUE_WITHOUT_FETCHES : DUE;
+    const limit = fetch === 'probe' || send === 'probe' ? 1 : QUEUE_LENGTH;
+    return this.prisma.$queryRawUnsafe<DueRow[]>(statement, limit, !isHeld && send !== 'closed');
+  }
+}

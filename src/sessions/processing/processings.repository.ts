@@ -1,0 +1,161 @@
+import { Injectable } from '@nestjs/common';
+import { Random } from '../../config/random.js';
+import { PrismaService, type Tx, toBytes } from '../../database/prisma.service.js';
+import type { ProcessingSessionAnswer } from '../../platform/clients/platform-client.js';
+import type { PlatformError } from '../../platform/contract/platform-errors.js';
+import { backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
+import type { WorkQueue } from '../../queue/work/work-queue.js';
+import { WorkQueues } from '../../queue/work/work-queues.js';
+import { CallGate, endingOf, faultOf, isRefusal } from '../fetch/call-gate.js';
+import { FetchesRepository } from '../fetch/fetches.repository.js';
+import { SessionContentRepository } from '../fetch/session-content.repository.js';
+import { applyEvent } from '../model/apply-event.js';
+import { NOT_FOUND_MS, UNENDED_MS } from '../model/next-lookup.js';
+import type { ProcessingRow } from '../model/session-row.js';
+import { SessionSeal } from '../model/session-seal.js';
+import { SessionsRepository } from '../model/sessions.repository.js';
+
+/** An event of the Processing API about a session or a processing id. */
+interface Noted {
+  /** Receipts that no earlier run counted. */
+  news: number;
+  /** Notes that it announces. */
+  notes: number;
+  /** Since when its delivery has waited. */
+  since: Date;
+}
+
+/** A lookup that was due, with its row. */
+export interface Lookup {
+  row: ProcessingRow & { now: Date };
+  /** The platform's id of its session, if that is known. */
+  sessionId: string | undefined;
+  probes: readonly string[];
+}
+
+type Locked = ProcessingRow & { now: Date };
+
+/** The platform's processing ids, and the sessions that they name. */
+@Injectable()
+export class ProcessingsRepository {
+  private readonly queue: WorkQueue;
+
+  constructor(
+    private readonly prisma: PrismaService,
+    private readonly sessions: SessionsRepository,
+    private readonly fetches: FetchesRepository,
+    private readonly content: SessionContentRepository,
+    private readonly gate: CallGate,
+    private readonly seal: SessionSeal,
+    private readonly random: Random,
+    queues: WorkQueues,
+  ) {
+    this.queue = queues.of('processings');
+  }
+
+  /** Makes a processing id due for a lookup, known or not. */
+  async note(tx: Tx, processingId: string, { news, notes, since }: Noted): Promise<void> {
+    const changes = Math.max(1, news);
+    await tx.$executeRaw`
+      INSERT INTO processing_sessions AS known (processing_id, changes, notes_events, last_event_at, due_at)
+      VALUES (${processingId}, ${changes}, ${notes}, ${since}, clock_timestamp())
+      ON CONFLICT (processing_id) DO UPDATE SET changes = known.changes + excluded.changes,
+        notes_events = known.notes_events + excluded.notes_events, updated_at = clock_timestamp(),
+        last_event_at = greatest(known.last_event_at, excluded.last_event_at),
+        due_at = CASE WHEN known.failures > 0 AND known.fault NOT IN ('gone', 'maybe-gone')
+          THEN coalesce(known.due_at, excluded.due_at) ELSE excluded.due_at END`;
+    this.prisma.afterCommit(tx, () => void this.queue.add(processingId));
+  }
+
+  /** Records that an event or an answer mentioned a session of the platform. @returns our id */
+  async mention(tx: Tx, sessionId: string, { news, notes, since }: Noted): Promise<string> {
+    const { row, isNew } = await this.sessions.lockOrCreate(tx, sessionId);
+    const heard = { now: row.now, since, news: Math.max(news, notes), canFetch: this.sessions.canFetch };
+    const event = { eventType: 'PROCESSING', announcesNotes: notes > 0 } as const;
+    await this.sessions.save(tx, row, applyEvent(row, event, heard), { isNew });
+    return row.id;
+  }
+
+  due(): Promise<{ id: string }[]> {
+    return this.prisma.$queryRaw`
+      SELECT processing_id AS id FROM processing_sessions WHERE due_at <= now() ORDER BY due_at LIMIT 50`;
+  }
+
+  /** @returns the lookup of a processing id that may go now, if it is due */
+  async begin(processingId: string): Promise<Lookup | undefined> {
+    const [row] = await this.prisma.$queryRaw<(Locked & { sessionId: string | null })[]>`
+      SELECT p.processing_id AS "processingId", p.changes, p.notes_events AS "notesEvents", p.fault, p.failures,
+        p.refused_at AS "refusedAt", p.refused_status AS "refusedStatus", p.not_found_at AS "notFoundAt",
+        p.last_event_at AS "lastEventAt", s.session_id AS "sessionId", clock_timestamp() AS now
+      FROM processing_sessions p LEFT JOIN sessions s ON s.id = p.session
+      WHERE p.processing_id = ${processingId} AND p.due_at <= clock_timestamp()`;
+    const probes = row && (await this.gate.admit('getProcessingSession', row.now));
+    return probes && { row, sessionId: row.sessionId ?? undefined, probes };
+  }
+
+  /** Stores the raw answer, and makes the session due that it names. Where sessions cannot be fetched, stores the session in it. */
+  async storeAnswer({ row, probes }: Lookup, { raw, session, sessionId }: ProcessingSessionAnswer): Promise<void> {
+    const { processingId, changes, notesEvents } = row;
+    const named = sessionId ?? session?.sessionId;
+    await this.prisma.transaction(async (tx) => {
+      await this.gate.judge(tx, 'getProcessingSession', this.judged(row, probes), { kind: 'ok', status: 200 }, row.now);
+      const since = row.lastEventAt ?? row.now;
+      const id = named === undefined ? null : await this.mention(tx, named, { news: 1, notes: notesEvents, since });
+      if (id !== null && session && !this.sessions.canFetch) await this.storeSession(tx, id, session);
+      const our = id === null ? null : await this.sessions.lock(tx, id);
+      const isErased = our ? await this.content.isErased(tx, our) : false;
+      const answer = isErased ? null : toBytes(this.seal.processingAnswer.seal(processingId, raw));
+      await tx.$executeRaw`
+        UPDATE processing_sessions SET session = ${id}::uuid, answer = ${answer}, fetched_changes = ${changes},
+          notes_events = notes_events - ${id === null ? 0 : notesEvents}, fault = ${id === null ? 'names-no-session' : null},
+          failures = 0, refused_at = NULL, not_found_at = NULL, updated_at = clock_timestamp(),
+          due_at = CASE WHEN changes > ${changes} THEN clock_timestamp() END
+        WHERE processing_id = ${processingId} AND fetched_changes <= ${changes}`;
+    });
+  }
+
+  /** Stores that a lookup failed. @returns its code */
+  async storeFault({ row, probes }: Lookup, error: PlatformError): Promise<string> {
+    const { processingId, now } = row;
+    return this.prisma.transaction(async (tx) => {
+      const call = this.judged(row, probes);
+      const { verdict, retryAt } = await this.gate.judge(tx, 'getProcessingSession', call, endingOf(error), now);
+      const isGone = verdict === 'gone';
+      const notFoundAt = isGone ? (row.notFoundAt ?? now) : null;
+      const since = notFoundAt ?? row.lastEventAt ?? row.now;
+      const isGivenUp = now.getTime() - since.getTime() >= (isGone ? NOT_FOUND_MS : UNENDED_MS);
+      const bounds = isGone ? NOT_FOUND_BACKOFF : FAULT_BACKOFF;
+      const waitMs = backoffMs(row.failures + 1, this.random.fraction(), bounds);
+      const fault = isGone ? 'gone' : faultOf(error);
+      await tx.processingSession.updateMany({
+        where: { processingId, changes: row.changes },
+        data: {
+          ...{ fault, failures: row.failures + (retryAt ? 0 : 1), notFoundAt },
+          ...(isRefusal(verdict) && { refusedAt: now, refusedStatus: error.status ?? null }),
+          dueAt: isGivenUp ? null : (retryAt ?? new Date(now.getTime() + waitMs)),
+        },
+      });
+      return fault;
+    });
+  }
+
+  /** Stores that the work on a processing id threw an error. */
+  async postpone(processingId: string, fault: string, retryAt: (failures: number, now: Date) => Date): Promise<void> {
+    const [row] = await this.prisma.$queryRaw<{ failures: number; now: Date }[]>`
+      SELECT failures, clock_timestamp() AS now FROM processing_sessions WHERE processing_id = ${processingId}`;
+    if (!row) return;
+    const failures = row.failures + 1;
+    const data = { fault, failures, dueAt: retryAt(failures, row.now) };
+    await this.prisma.processingSession.updateMany({ where: { processingId, dueAt: { not: null } }, data });
+  }
+
+  private async storeSession(tx: Tx, id: string, answer: NonNullable<ProcessingSessionAnswer['session']>): Promise<void> {
+    const row = await this.sessions.lock(tx, id);
+    if (!row) return;
+    await this.fetches.store(tx, row, { no: row.callNo, changes: row.changes, at: row.now, eventAt: row.lastEventAt }, answer);
+  }
+
+  private judged({ processingId: id, now: at, refusedAt, refusedStatus }: Locked, probes: readonly string[]) {
+    return { id, at, probes, refused: refusedAt && { status: refusedStatus, at: refusedAt } };
+  }
+}
