@@ -106,13 +106,20 @@ export class RequestClaims {
     const { correlationId, inputKind, requestedAt, attemptedAt, clientUserIds, noteTemplateIds } = request;
     await this.sessions.update(tx, request.id, {
       ...ENDED,
-      ...{ state: 'Merged', stateFrom: null, aliasOf: row.id, settledAt: request.now, dueAt: null, updatedAt: request.now },
+      ...{
+        state: 'Merged',
+        stateFrom: null,
+        aliasOf: row.id,
+        settledAt: request.now,
+        dueAt: null,
+        updatedAt: request.now,
+      },
     });
     const [requested, known] = [request, row].map((each) => openIfReadable(() => this.seal.openFacts(each)));
     const facts: SessionFacts = { ...NO_FACTS, ...known, date: known?.date ?? requested?.date ?? null };
     const changes = {
       ...{ correlationId, inputKind, requestedAt, attemptedAt, settledAt: request.now },
-      facts: this.seal.sealFacts(row.id, facts) as SessionRow['facts'],
+      facts: this.seal.sealFacts(row.id, facts),
       providerUserId: row.providerUserId ?? request.providerUserId,
       partnerAppointmentId: row.partnerAppointmentId ?? request.partnerAppointmentId,
       everClientUserIds: [...new Set([...row.everClientUserIds, ...clientUserIds])],
@@ -125,7 +132,7 @@ export class RequestClaims {
   factsWith(row: SessionRow, error: SessionFacts['error']): SessionRow['facts'] {
     const facts = openIfReadable(() => this.seal.openFacts(row));
     if (!facts && !error) return row.facts;
-    return this.seal.sealFacts(row.id, { ...(facts ?? NO_FACTS), error }) as SessionRow['facts'];
+    return this.seal.sealFacts(row.id, { ...(facts ?? NO_FACTS), error });
   }
 
   /** The provider's requests that the platform may have received before an event, and not answered. */

@@ -1,11 +1,11 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Scopes } from '../access/identity/scopes.js';
-import { Audit } from '../audit/audit.js';
-import { PrismaService } from '../database/prisma.service.js';
-import { Problem } from '../http/problem/problem.js';
-import { SessionSeal } from './model/session-seal.js';
-import { ProcessingSessionResponse } from './model/session-view.js';
+import { Scopes } from '../../access/identity/scopes.js';
+import { Audit } from '../../audit/audit.js';
+import { PrismaService } from '../../database/prisma.service.js';
+import { Problem } from '../../http/problem/problem.js';
+import { SessionSeal } from '../model/session-seal.js';
+import { ProcessingSessionResponse } from '../model/session-view.js';
 
 /** Answers of the Processing API; subjects of the feed point to this route. */
 @ApiTags('sessions')

@@ -149,10 +149,19 @@ export class ProcessingsRepository {
     await this.prisma.processingSession.updateMany({ where: { processingId, dueAt: { not: null } }, data });
   }
 
-  private async storeSession(tx: Tx, id: string, answer: NonNullable<ProcessingSessionAnswer['session']>): Promise<void> {
+  private async storeSession(
+    tx: Tx,
+    id: string,
+    answer: NonNullable<ProcessingSessionAnswer['session']>,
+  ): Promise<void> {
     const row = await this.sessions.lock(tx, id);
     if (!row) return;
-    await this.fetches.store(tx, row, { no: row.callNo, changes: row.changes, at: row.now, eventAt: row.lastEventAt }, answer);
+    await this.fetches.store(
+      tx,
+      row,
+      { no: row.callNo, changes: row.changes, at: row.now, eventAt: row.lastEventAt },
+      answer,
+    );
   }
 
   private judged({ processingId: id, now: at, refusedAt, refusedStatus }: Locked, probes: readonly string[]) {
