@@ -47,7 +47,7 @@ export class RequestClaims {
     if (isWaiting && !known && (await this.isWithin(tx, waitingSince))) return 'waiting';
     const own = open.find(({ isInFlight, correlationId }) => !isInFlight && correlationId === partnerAppointmentId);
     const request = own && (await this.sessions.lock(tx, own.id));
-    if (request?.state === 'Unknown') {
+    if (request?.state === 'Unknown' && (await this.mayOwn(tx, request, known))) {
       await this.noteEvidence(tx, request, sessionId);
       return known ? this.merge(tx, request, known) : this.settled(request, sessionId);
     }
@@ -77,7 +77,7 @@ export class RequestClaims {
    */
   async settleByEvents(tx: Tx, request: LockedSession): Promise<boolean> {
     const { correlationId, providerUserId, requestedAt } = request;
-    if (requestedAt === null) return false;
+    if (requestedAt === null || !(await this.mayOwn(tx, request, undefined))) return false;
     const named = await tx.session.findMany({
       where: {
         ...{ eventAppointmentId: correlationId, providerUserId, requestedAt: null },
@@ -148,6 +148,14 @@ export class RequestClaims {
     return rows
       .map(({ id, state, correlationId }) => ({ id, correlationId, isInFlight: state === 'Requested' }))
       .filter(({ correlationId }) => partnerAppointmentId == null || correlationId === partnerAppointmentId);
+  }
+
+  /** False if the session was there before the request, or may be that of a request for the same appointment that was abandoned. */
+  private async mayOwn(tx: Tx, request: LockedSession, known: LockedSession | undefined): Promise<boolean> {
+    const { correlationId, providerUserId, requestedAt } = request;
+    if (requestedAt !== null && known && known.createdAt < requestedAt) return false;
+    const where = { correlationId, providerUserId, abandoned: true, attemptedAt: { not: null } };
+    return (await tx.session.count({ where })) === 0;
   }
 
   private async isWithin(tx: Tx, since: Date): Promise<boolean> {
