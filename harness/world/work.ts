@@ -47,7 +47,6 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
       await step();
       await feeder.round();
       await store.runDue('sessions');
-      await store.runDue('processings');
     },
     async compliance() {
       await submissions.run();

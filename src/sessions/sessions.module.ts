@@ -17,7 +17,6 @@ import { SessionSeal } from './model/session-seal.js';
 import { SessionsRepository } from './model/sessions.repository.js';
 import { ProcessingController } from './processing/processing.controller.js';
 import { ProcessingLookups } from './processing/processing-lookups.service.js';
-import { ProcessingsProcessor } from './processing/processings.processor.js';
 import { ProcessingsRepository } from './processing/processings.repository.js';
 import { NamedSpeakers } from './read/named-speakers.js';
 import { SessionReader } from './read/session-reader.js';
@@ -58,9 +57,6 @@ export class SessionsModule {}
 /** Providers of worker processes only. */
 @Module({
   imports: [SessionsModule, PlatformModule],
-  providers: [
-    ...[SessionsProcessor, DueSessionsRepository, SessionFetcher, RequestSender],
-    ...[ProcessingsProcessor, ProcessingLookups],
-  ],
+  providers: [...[SessionsProcessor, DueSessionsRepository, SessionFetcher, RequestSender, ProcessingLookups]],
 })
 export class SessionsWorkerModule {}

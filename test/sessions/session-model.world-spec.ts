@@ -53,7 +53,11 @@ const reach = (session: SimulatedSession, name: EventName, stage: { of: number }
   });
 
 /** Delivers the events in this order. @returns the fetches that were not answered in time */
-async function happen(session: SimulatedSession, order: readonly EventName[], after: readonly After[]): Promise<number> {
+async function happen(
+  session: SimulatedSession,
+  order: readonly EventName[],
+  after: readonly After[],
+): Promise<number> {
   const stage = { of: 0 };
   const late: { answer(): Promise<void> }[] = [];
   let killed = 0;
@@ -118,7 +122,11 @@ describe('a session that the EHR did not request', () => {
   it.each(permutations(EVENTS))('costs at most four fetches: %s, %s, %s, %s', async (...order) => {
     const session = unheard(() => newSession({ noteTemplateIds: [SOAP] }));
     const before = fetches();
-    await happen(session, order, order.map((_, at) => ({ pause: PAUSES[at] ?? '2 s', crash: 'none', isRepeated: false })));
+    await happen(
+      session,
+      order,
+      order.map((_, at) => ({ pause: PAUSES[at] ?? '2 s', crash: 'none', isRepeated: false })),
+    );
     const { types, ...end } = await endOf(session);
     expect(end).toEqual(DONE);
     expectInOrder(types);
