@@ -31,7 +31,7 @@ const order = {
   subscriptions: { push: {} },
   webhooks: { receive: {}, process: {}, admin: {} },
   people: { rules: {}, store: {}, api: {} },
-  sessions: { model: {}, read: {}, refresh: {}, create: {}, update: {} },
+  sessions: { model: {}, read: {}, fetch: {}, create: {}, processing: {}, update: {} },
   fhir: { search: {} },
   recordings: {},
   imports: {
@@ -108,7 +108,6 @@ const pgFolders = [
   'queue',
   'due-rows',
   'platform',
-  'sessions',
   'fhir',
   'imports',
   'compliance',
