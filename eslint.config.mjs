@@ -31,7 +31,7 @@ const order = {
   subscriptions: { push: {} },
   webhooks: { receive: {}, process: {}, admin: {} },
   people: { rules: {}, store: {}, api: {} },
-  sessions: { model: {}, read: {}, fetch: {}, create: {}, processing: {}, update: {} },
+  sessions: { model: {}, read: {}, fetch: {}, processing: {}, create: {}, update: {} },
   fhir: { search: {} },
   recordings: {},
   imports: {

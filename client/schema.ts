@@ -217,11 +217,9 @@ export interface paths {
          * Read the change feed, in order: a page, or a stream
          * @description A filtered page considers up to 1,000 events and may be empty: continue after its `cursor`. A cursor is 410
          *     `cursor-gone` if retention deleted an event after it, if it is ahead of the feed, or if the database was restored
-         *     since. Every event of the platform’s webhooks is published as it arrives, even if its subject cannot be fetched: of
-         *     sessions session.created, session.processing-started, session.notes-completed, session.completed and
-         *     session.failed, with aiNotesEnabled as the event says it; processing.finished, processing.notes-finished and
-         *     user.created. Repeats by the platform may be published again. session.notes-ready follows when changed notes were
-         *     fetched.
+         *     since. An event is published once a GET shows what it says (docs/reference/events.md): the ends of a session by the
+         *     first answer that has them, at the latest ten minutes after the platform announced them. Repeats by the platform may
+         *     be published again.
          *
          *     Needs a key with the scope `events:read`.
          */
@@ -2118,7 +2116,7 @@ export interface components {
             /** @description Its position in the feed, for `after` */
             cursor: string;
             /** @enum {string} */
-            type: "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.needs-review" | "session.notes-completed" | "session.notes-ready" | "session.processing-started" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "user.created";
+            type: "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.merged" | "session.needs-review" | "session.notes-completed" | "session.notes-ready" | "session.processing-started" | "session.transcript-ready" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "user.created";
             /** Format: date-time */
             at: string;
             /**
@@ -2167,7 +2165,7 @@ export interface components {
         };
         NewSubscriptionRequest: {
             /** @description Only events of these types. Defaults to all, including types of later versions */
-            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /**
              * @description Headers to send with each push, such as a gateway needs: at most 10. They are stored encrypted, and never shown
              * @example {
@@ -2208,7 +2206,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @description Null for all */
-            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /**
              * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
              *     or the database was restored; PATCH `after` to choose where to continue
@@ -2267,7 +2265,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @description Null for all */
-            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /**
              * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
              *     or the database was restored; PATCH `after` to choose where to continue
@@ -2343,7 +2341,7 @@ export interface components {
         ChangeSubscriptionRequest: {
             url?: string;
             /** @description Only events of these types; null for all */
-            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /** @description Replaces all headers that are sent with each push; null for none. Needed if `url` names another host, and there are any */
             headers?: {
                 [key: string]: string;

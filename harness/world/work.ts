@@ -9,9 +9,6 @@ import { ImportSteps } from '../../src/imports/run/import-steps.service.js';
 import { Retention } from '../../src/operations/retention.js';
 import type { QueueName } from '../../src/queue/backend/queue-names.js';
 import { Feeder } from '../../src/queue/work/feeder.js';
-import { RequestSender } from '../../src/sessions/create/request-sender.js';
-import { ProcessingRefresher } from '../../src/sessions/refresh/processing-refresher.js';
-import { SessionRefresher } from '../../src/sessions/refresh/refresh.repository.js';
 import type { MemoryStore } from '../memory-queue/memory-store.js';
 
 /**
@@ -30,9 +27,6 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
     await feeder.round();
     await store.runDue();
   };
-  const requests = app.get(RequestSender, { strict: false });
-  const sessions = app.get(SessionRefresher, { strict: false });
-  const processing = app.get(ProcessingRefresher, { strict: false });
   const results = app.get(ResultRefresher, { strict: false });
   const submissions = app.get(JobSender, { strict: false });
   const outcomes = app.get(JobOutcomes, { strict: false });
@@ -48,13 +42,11 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
       await feeder.round();
       await store.runDue('webhooks');
     },
-    async requests() {
-      await requests.run();
-      await requests.settleLost();
-    },
+    /** Sends requests for sessions, and fetches sessions. */
     async sessions() {
-      await sessions.run();
-      await processing.run();
+      await step();
+      await feeder.round();
+      await store.runDue('sessions');
     },
     async compliance() {
       await submissions.run();
@@ -89,10 +81,6 @@ export type Work = ReturnType<typeof workOf>;
 
 /** The work of each poll that the service declares. A poll that is missing here fails the start. */
 export const WORK_OF_POLLS: Record<string, keyof Work> = {
-  'session requests': 'requests',
-  'lost session requests': 'requests',
-  sessions: 'sessions',
-  'processing sessions': 'sessions',
   'compliance submissions': 'compliance',
   'compliance jobs': 'compliance',
   'lost compliance submissions': 'compliance',
@@ -105,7 +93,5 @@ export const WORK_OF_POLLS: Record<string, keyof Work> = {
 
 /** The work that a notification of each queue starts. */
 export const WORK_OF_QUEUES: Record<QueueName, keyof Work> = {
-  sessions: 'sessions',
-  'session-requests': 'requests',
   compliance: 'compliance',
 };

@@ -1,3 +1,4 @@
+import type { INestApplicationContext } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import { AppModule } from '../../src/app.module.js';
@@ -5,6 +6,7 @@ import { Clock } from '../../src/config/clock.js';
 import { validateEnv } from '../../src/config/env.validation.js';
 import { Random } from '../../src/config/random.js';
 import { Database } from '../../src/database/database.js';
+import { PrismaService } from '../../src/database/prisma.service.js';
 import { DueRowsModule } from '../../src/due-rows/due-rows.module.js';
 import { WorkerProcess } from '../../src/processes/worker-process.js';
 import { Poller } from '../../src/queue/notifier/poller.js';
@@ -101,7 +103,10 @@ export async function startService(settings: Variables, { clock, random, step }:
     store,
     poll: async () => {
       await app.get(Feeder).round();
-      return withJobs(polled(await poller.waitsByName()), store.nextInMs);
+      return withJobs(
+        polled(await poller.waitsByName()),
+        Math.min(store.nextInMs ?? Number.POSITIVE_INFINITY, await nextSessionInMs(app, clock)),
+      );
     },
     beat: async () => {
       await app.get(WorkerProcess).beat();
@@ -119,6 +124,16 @@ function polled(waits: readonly [name: string, ms: number][]): Polled {
     nextInMs: Math.min(...works.map(({ ms }) => ms).filter((ms) => ms > 0)),
     isUnlinked: kinds.some(({ kind, ms }) => kind === 'links' && ms <= 0),
   };
+}
+
+/** Milliseconds until a session is due, which the feeder then adds. */
+async function nextSessionInMs(app: INestApplicationContext, clock: Clock): Promise<number> {
+  const now = clock.now();
+  const where = { dueAt: { gt: now } };
+  const next = await app
+    .get(PrismaService)
+    .session.findFirst({ where, orderBy: { dueAt: 'asc' }, select: { dueAt: true } });
+  return next?.dueAt ? next.dueAt.getTime() - now.getTime() : Number.POSITIVE_INFINITY;
 }
 
 /** @param inMs milliseconds until a job can start; undefined without any */

@@ -28,11 +28,9 @@ export class FeedController {
    *
    * @remarks A filtered page considers up to 1,000 events and may be empty: continue after its `cursor`. A cursor is 410
    * `cursor-gone` if retention deleted an event after it, if it is ahead of the feed, or if the database was restored
-   * since. Every event of the platform’s webhooks is published as it arrives, even if its subject cannot be fetched: of
-   * sessions session.created, session.processing-started, session.notes-completed, session.completed and
-   * session.failed, with aiNotesEnabled as the event says it; processing.finished, processing.notes-finished and
-   * user.created. Repeats by the platform may be published again. session.notes-ready follows when changed notes were
-   * fetched.
+   * since. An event is published once a GET shows what it says (docs/reference/events.md): the ends of a session by the
+   * first answer that has them, at the latest ten minutes after the platform announced them. Repeats by the platform may
+   * be published again.
    */
   @Get()
   @ApiHeader({

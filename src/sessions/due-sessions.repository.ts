@@ -5,6 +5,7 @@ import type { Gate } from '../platform/pauses/pause-rule.js';
 import { type DueRow, QUEUE_LENGTH } from '../queue/work/feeder.js';
 import { Sending } from '../sending/sending.js';
 import { CallGate } from './fetch/call-gate.js';
+import { ProcessingsRepository } from './processing/processings.repository.js';
 
 /** SQL of the first due sessions of the platform, the longest due first. */
 const fetches = (urgent: boolean) => `(SELECT id, ${urgent} AS urgent, due_at FROM sessions
@@ -29,18 +30,21 @@ export class DueSessionsRepository {
     private readonly contract: Contract,
     private readonly gate: CallGate,
     private readonly sending: Sending,
+    private readonly processings: ProcessingsRepository,
   ) {}
 
-  /** @returns requests first, then ends to be published, fetches because of events, and those of all since a given time */
+  /** @returns requests first, then ends to be published, fetches because of events, those of all since a given time, and lookups */
   async due(): Promise<DueRow[]> {
-    const gates = await this.gate.gates('getSession', 'createSession');
-    const fetch: Gate = this.contract.canCall('getSession') ? gates.getSession : 'closed';
-    const send: Gate = this.contract.canCall('createSession') ? gates.createSession : 'closed';
+    const gates = await this.gate.gates('getSession', 'createSession', 'getProcessingSession');
+    const of = (operation: keyof typeof gates): Gate =>
+      this.contract.canCall(operation) ? gates[operation] : 'closed';
+    const [fetch, send, lookUp] = [of('getSession'), of('createSession'), of('getProcessingSession')];
     const [{ isHeld }] = await this.prisma.$queryRawUnsafe<[{ isHeld: boolean }]>(
       `SELECT ${this.sending.heldSql} AS "isHeld"`,
     );
+    const limit = [fetch, send, lookUp].includes('probe') ? 1 : QUEUE_LENGTH;
     const statement = fetch === 'closed' ? DUE_WITHOUT_FETCHES : DUE;
-    const limit = fetch === 'probe' || send === 'probe' ? 1 : QUEUE_LENGTH;
-    return this.prisma.$queryRawUnsafe<DueRow[]>(statement, limit, !isHeld && send !== 'closed');
+    const rows = await this.prisma.$queryRawUnsafe<DueRow[]>(statement, limit, !isHeld && send !== 'closed');
+    return [...rows, ...(lookUp === 'closed' ? [] : await this.processings.due(limit))];
   }
 }

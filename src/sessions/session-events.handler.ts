@@ -29,7 +29,12 @@ export class SessionEventsHandler implements EventHandler<InboxEvent<SessionsEve
     const claimed = await this.claims.rowOf(tx, event, event.receivedAt, event.waitingSince);
     if (claimed === 'waiting') return 'waiting';
     const { row, changes, ...happened } = claimed;
-    const heard: Heard = { now: row.now, since: event.waitingSince, news: event.news, canFetch: this.sessions.canFetch };
+    const heard: Heard = {
+      now: row.now,
+      since: event.waitingSince,
+      news: event.news,
+      canFetch: this.sessions.canFetch,
+    };
     await this.sessions.save(tx, row, { ...changes, ...applyEvent({ ...row, ...changes }, event, heard) }, happened);
     return 'processed';
   }

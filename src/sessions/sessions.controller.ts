@@ -25,7 +25,8 @@ import {
   ResolveSessionRequest,
   SESSION_BODY_LIMIT,
 } from './create/create-session.dto.js';
-import { SessionRequests } from './create/session-requests.js';
+import { SessionRequests } from './create/session-requests.service.js';
+import { RefreshesRepository } from './fetch/refreshes.repository.js';
 import {
   NotesResponse,
   PendingRefreshesResponse,
@@ -44,8 +45,7 @@ import { SessionReader } from './read/session-reader.js';
 import { SessionTimeline } from './read/session-timeline.js';
 import { PendingQuery, RefreshRequest, SessionsQuery } from './read/sessions.dto.js';
 import { TimelinePageResponse } from './read/timeline.dto.js';
-import { RefreshScheduler } from './refresh/refresh-scheduler.repository.js';
-import { SessionUpdates } from './update/session-updates.js';
+import { SessionUpdates } from './update/session-updates.service.js';
 import { NoteTemplatesRequest, UPDATE_EXAMPLES, UpdateSessionRequest } from './update/update-session.dto.js';
 
 /** How long a create waits for the platform's id without `Prefer: wait`. */
@@ -59,7 +59,7 @@ export class SessionsController {
     private readonly reader: SessionReader,
     private readonly speakers: NamedSpeakers,
     private readonly timeline: SessionTimeline,
-    private readonly scheduler: RefreshScheduler,
+    private readonly refreshes: RefreshesRepository,
     private readonly requests: SessionRequests,
     private readonly updates: SessionUpdates,
     private readonly clock: Clock,
@@ -112,7 +112,7 @@ export class SessionsController {
   @Unaudited()
   @Scopes('sessions:read')
   async pending(@Query() { session }: PendingQuery): Promise<PendingRefreshesResponse> {
-    return this.scheduler.countPending(session);
+    return this.refreshes.pending(session);
   }
 
   /** Get a session, by our id or the platform's */

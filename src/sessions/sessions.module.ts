@@ -1,59 +1,62 @@
 import { Module } from '@nestjs/common';
 import { PeopleModule } from '../people/people.module.js';
 import { PlatformModule } from '../platform/platform.module.js';
-import { RequestOutcomes } from './create/request-outcomes.repository.js';
-import { RequestSender } from './create/request-sender.js';
-import { SessionRequests } from './create/session-requests.js';
+import { RequestAttempts } from './create/request-attempts.repository.js';
+import { RequestClaims } from './create/request-claims.repository.js';
+import { RequestSender } from './create/request-sender.service.js';
 import { SessionRequestsRepository } from './create/session-requests.repository.js';
+import { SessionRequests } from './create/session-requests.service.js';
+import { DueSessionsRepository } from './due-sessions.repository.js';
+import { CallGate } from './fetch/call-gate.js';
+import { FetchesRepository } from './fetch/fetches.repository.js';
+import { RefreshesRepository } from './fetch/refreshes.repository.js';
+import { SessionContentRepository } from './fetch/session-content.repository.js';
+import { SessionFetcher } from './fetch/session-fetcher.service.js';
 import { SessionFeed } from './model/session-feed.js';
 import { SessionSeal } from './model/session-seal.js';
-import { ProcessingController } from './processing.controller.js';
+import { SessionsRepository } from './model/sessions.repository.js';
+import { ProcessingController } from './processing/processing.controller.js';
+import { ProcessingLookups } from './processing/processing-lookups.service.js';
+import { ProcessingsRepository } from './processing/processings.repository.js';
 import { NamedSpeakers } from './read/named-speakers.js';
 import { SessionReader } from './read/session-reader.js';
 import { SessionRecords } from './read/session-records.js';
 import { SessionTimeline } from './read/session-timeline.js';
-import { ProcessingRefresher } from './refresh/processing-refresher.js';
-import { RefreshRepository, SessionRefresher } from './refresh/refresh.repository.js';
-import { RefreshScheduler } from './refresh/refresh-scheduler.repository.js';
-import { SessionContentRepository } from './refresh/session-content.repository.js';
-import { SessionEventsRepository } from './refresh/session-events.repository.js';
 import { SessionData } from './session-data.js';
 import { SessionEventsHandler } from './session-events.handler.js';
 import { SessionsController } from './sessions.controller.js';
-import { SessionRequestsProcessor, SessionsProcessor } from './sessions.processor.js';
+import { SessionsProcessor } from './sessions.processor.js';
 import { SessionsHealth } from './sessions-health.js';
-import { SessionUpdates } from './update/session-updates.js';
+import { SessionUpdates } from './update/session-updates.service.js';
+import { UpdatesRepository } from './update/updates.repository.js';
 
 /** Sessions of the platform, fetched and stored with their notes for the EHR. */
 @Module({
   imports: [PlatformModule, PeopleModule],
   controllers: [SessionsController, ProcessingController],
   providers: [
-    SessionSeal,
-    SessionFeed,
-    SessionEventsRepository,
-    SessionContentRepository,
-    RefreshRepository,
-    RefreshScheduler,
-    SessionEventsHandler,
-    SessionReader,
-    NamedSpeakers,
-    SessionTimeline,
-    SessionRecords,
-    RequestOutcomes,
-    SessionRequestsRepository,
-    SessionRequests,
-    SessionData,
-    SessionUpdates,
-    SessionsHealth,
+    ...[SessionSeal, SessionFeed, SessionsRepository],
+    ...[CallGate, FetchesRepository, RefreshesRepository, SessionContentRepository, ProcessingsRepository],
+    ...[RequestClaims, RequestAttempts, SessionRequestsRepository, SessionRequests],
+    ...[SessionUpdates, UpdatesRepository],
+    ...[SessionReader, NamedSpeakers, SessionTimeline, SessionRecords],
+    ...[SessionEventsHandler, SessionData, SessionsHealth],
   ],
-  exports: [SessionSeal, SessionReader, SessionRecords, SessionEventsRepository, RefreshRepository, RequestOutcomes],
+  exports: [
+    CallGate,
+    FetchesRepository,
+    ProcessingsRepository,
+    RequestAttempts,
+    SessionReader,
+    SessionRecords,
+    SessionSeal,
+  ],
 })
 export class SessionsModule {}
 
 /** Providers of worker processes only. */
 @Module({
   imports: [SessionsModule, PlatformModule],
-  providers: [SessionRefresher, ProcessingRefresher, SessionsProcessor, RequestSender, SessionRequestsProcessor],
+  providers: [...[SessionsProcessor, DueSessionsRepository, SessionFetcher, RequestSender, ProcessingLookups]],
 })
 export class SessionsWorkerModule {}

@@ -10,11 +10,16 @@ import { RequestSender } from './create/request-sender.service.js';
 import { DueSessionsRepository } from './due-sessions.repository.js';
 import { FetchesRepository } from './fetch/fetches.repository.js';
 import { SessionFetcher } from './fetch/session-fetcher.service.js';
+import { ProcessingLookups } from './processing/processing-lookups.service.js';
+import { ProcessingsRepository, processingIdOf } from './processing/processings.repository.js';
 
 /** Maximum jobs in progress in this process. Most of their time is the platform's. */
 const CONCURRENCY = 10;
 
-/** One job names a session's row: it fetches the session, publishes its end, or sends the request for it. */
+/**
+ * One job names a session's row: it fetches the session, publishes its end, or sends the request for it. Or it names a
+ * processing id, and looks up its session.
+ */
 @Processor('sessions', WORKER)
 export class SessionsProcessor extends Host implements OnModuleInit {
   constructor(
@@ -25,6 +30,8 @@ export class SessionsProcessor extends Host implements OnModuleInit {
     private readonly fetcher: SessionFetcher,
     private readonly fetches: FetchesRepository,
     private readonly sender: RequestSender,
+    private readonly lookups: ProcessingLookups,
+    private readonly processings: ProcessingsRepository,
   ) {
     super(store, queues.of('sessions'), { concurrency: CONCURRENCY });
   }
@@ -34,13 +41,22 @@ export class SessionsProcessor extends Host implements OnModuleInit {
   }
 
   protected async work(id: string): Promise<boolean> {
-    const isFetched = await this.fetcher.work(id, this.shutdown.signal);
-    if (!isFetched) await this.sender.work(id);
+    const processingId = processingIdOf(id);
+    if (processingId !== undefined) await this.lookups.work(processingId, this.shutdown.signal);
+    else if (!(await this.fetcher.work(id, this.shutdown.signal))) await this.sender.work(id);
     return false;
   }
 
   /** A request whose attempt is in flight keeps its time. */
   protected postpone(id: string, error: unknown): Promise<void> {
-    return this.fetches.postpone(id, error instanceof UnreadableValue ? 'unreadable' : 'internal', backoff);
+    const fault = error instanceof UnreadableValue ? 'unreadable' : 'internal';
+    const processingId = processingIdOf(id);
+    if (processingId !== undefined) return this.processings.postpone(processingId, fault, backoff);
+    return this.fetches.postpone(id, fault, backoff);
+  }
+
+  /** A processing id is a text of the platform, which the log does not show. */
+  protected override logged(id: string): object {
+    return processingIdOf(id) === undefined ? { row: id } : {};
   }
 }

@@ -599,6 +599,7 @@ CREATE TABLE "webhook_deliveries" (
     "attempts" INTEGER NOT NULL DEFAULT 0,
     "starts" INTEGER NOT NULL DEFAULT 0,
     "repeats" INTEGER NOT NULL DEFAULT 0,
+    "handled" INTEGER NOT NULL DEFAULT 0,
     "due_at" TIMESTAMPTZ(3) DEFAULT clock_timestamp(),
     "received_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "processed_at" TIMESTAMPTZ(3),

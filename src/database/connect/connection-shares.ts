@@ -21,7 +21,7 @@ export interface ConnectionShares {
 export const QUEUE_CONNECTIONS = 2;
 
 /** The same for the workers whose jobs name rows: each listens on one, and all share one for statements. */
-export const WORKER_CONNECTIONS = 5;
+export const WORKER_CONNECTIONS = 6;
 
 /** Those who add jobs have their own, so that they never wait behind a worker. */
 export const PRODUCER_CONNECTIONS = 1;

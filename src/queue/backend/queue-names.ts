@@ -4,6 +4,6 @@ export const QUEUE_NAMES = ['compliance'] as const;
 export type QueueName = (typeof QUEUE_NAMES)[number];
 
 /** Queues whose jobs name rows. */
-export const WORK_QUEUE_NAMES = ['pushes', 'webhooks', 'people', 'imports', 'sessions', 'processings'] as const;
+export const WORK_QUEUE_NAMES = ['pushes', 'webhooks', 'people', 'imports', 'sessions'] as const;
 
 export type WorkQueueName = (typeof WORK_QUEUE_NAMES)[number];

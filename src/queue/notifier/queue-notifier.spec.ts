@@ -8,15 +8,15 @@ function plannedQueue(nextInMs: () => Promise<number | null> = async () => 0) {
   const clock = Object.assign(new Clock(), { monotonicMs: () => 1_000 });
   const store = { add: async () => undefined, health: async () => ({ status: 'ok' as const }) };
   const notifier = new QueueNotifier(clock, store, { wakeIn: (ms) => delays.push(ms - 1_000) });
-  notifier.planned('sessions', () => {
+  notifier.planned('compliance', () => {
     computed += 1;
     return nextInMs();
   });
   return {
     delays,
     computed: () => computed,
-    notify: (withinMs: number) => notifier.notify('sessions', withinMs),
-    planAt: (inMs: number) => notifier.planAt('sessions', inMs),
+    notify: (withinMs: number) => notifier.notify('compliance', withinMs),
+    planAt: (inMs: number) => notifier.planAt('compliance', inMs),
   };
 }
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { propertyRuns } from '../config/property-runs.spec-support.js';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { backoffMs } from './backoff.js';
 
 const bounds = { baseMs: 1_000, maxMs: 300_000 };

@@ -62,7 +62,9 @@ export class RequestAttempts {
         await this.unknown(tx, row);
         return undefined;
       }
-      const [{ isHeld }] = await tx.$queryRawUnsafe<[{ isHeld: boolean }]>(`SELECT ${this.sending.heldSql} AS "isHeld"`);
+      const [{ isHeld }] = await tx.$queryRawUnsafe<[{ isHeld: boolean }]>(
+        `SELECT ${this.sending.heldSql} AS "isHeld"`,
+      );
       const probes = isHeld ? undefined : await this.gate.admit('createSession', now, tx);
       if (!probes) return undefined;
       const no = row.callNo + 1;
@@ -85,7 +87,8 @@ export class RequestAttempts {
     return this.store(id, no, async (tx, row) => {
       const now = row?.now ?? attempt.at;
       await this.gate.judge(tx, 'createSession', { id, ...attempt }, { kind: 'ok', status: 200 }, now);
-      if (row && !(await this.claims.settle(tx, row, sessionId)) && row.state === 'Requested') await this.unknown(tx, row);
+      if (row && !(await this.claims.settle(tx, row, sessionId)) && row.state === 'Requested')
+        await this.unknown(tx, row);
     });
   }
 
@@ -125,7 +128,14 @@ export class RequestAttempts {
     const isAbandoned = code === 'abandoned';
     const changes = {
       ...ENDED,
-      ...{ state: 'Rejected', stateFrom: null, abandoned: isAbandoned, settledAt: row.now, dueAt: null, updatedAt: row.now },
+      ...{
+        state: 'Rejected',
+        stateFrom: null,
+        abandoned: isAbandoned,
+        settledAt: row.now,
+        dueAt: null,
+        updatedAt: row.now,
+      },
       facts: this.claims.factsWith(row, error),
     };
     await this.sessions.update(tx, row.id, changes);
@@ -147,7 +157,11 @@ export class RequestAttempts {
   }
 
   /** A late answer counts, although its request is `Unknown`. Undefined if the request has ended, or was sent again. */
-  private store(id: string, no: number, work: (tx: Tx, row: LockedSession | undefined) => Promise<void>): Promise<void> {
+  private store(
+    id: string,
+    no: number,
+    work: (tx: Tx, row: LockedSession | undefined) => Promise<void>,
+  ): Promise<void> {
     return this.prisma.transaction(async (tx) => {
       const row = await this.sessions.lock(tx, id);
       const isOpen = row?.callNo === no && (row.state === 'Requested' || row.state === 'Unknown');

@@ -47,7 +47,7 @@ export class RequestClaims {
     if (isWaiting && !known && (await this.isWithin(tx, waitingSince))) return 'waiting';
     const own = open.find(({ isInFlight, correlationId }) => !isInFlight && correlationId === partnerAppointmentId);
     const request = own && (await this.sessions.lock(tx, own.id));
-    if (request?.state === 'Unknown') {
+    if (request?.state === 'Unknown' && (await this.mayOwn(tx, request, known))) {
       await this.noteEvidence(tx, request, sessionId);
       return known ? this.merge(tx, request, known) : this.settled(request, sessionId);
     }
@@ -77,7 +77,7 @@ export class RequestClaims {
    */
   async settleByEvents(tx: Tx, request: LockedSession): Promise<boolean> {
     const { correlationId, providerUserId, requestedAt } = request;
-    if (requestedAt === null) return false;
+    if (requestedAt === null || !(await this.mayOwn(tx, request, undefined))) return false;
     const named = await tx.session.findMany({
       where: {
         ...{ eventAppointmentId: correlationId, providerUserId, requestedAt: null },
@@ -106,13 +106,20 @@ export class RequestClaims {
     const { correlationId, inputKind, requestedAt, attemptedAt, clientUserIds, noteTemplateIds } = request;
     await this.sessions.update(tx, request.id, {
       ...ENDED,
-      ...{ state: 'Merged', stateFrom: null, aliasOf: row.id, settledAt: request.now, dueAt: null, updatedAt: request.now },
+      ...{
+        state: 'Merged',
+        stateFrom: null,
+        aliasOf: row.id,
+        settledAt: request.now,
+        dueAt: null,
+        updatedAt: request.now,
+      },
     });
     const [requested, known] = [request, row].map((each) => openIfReadable(() => this.seal.openFacts(each)));
     const facts: SessionFacts = { ...NO_FACTS, ...known, date: known?.date ?? requested?.date ?? null };
     const changes = {
       ...{ correlationId, inputKind, requestedAt, attemptedAt, settledAt: request.now },
-      facts: this.seal.sealFacts(row.id, facts) as SessionRow['facts'],
+      facts: this.seal.sealFacts(row.id, facts),
       providerUserId: row.providerUserId ?? request.providerUserId,
       partnerAppointmentId: row.partnerAppointmentId ?? request.partnerAppointmentId,
       everClientUserIds: [...new Set([...row.everClientUserIds, ...clientUserIds])],
@@ -125,7 +132,7 @@ export class RequestClaims {
   factsWith(row: SessionRow, error: SessionFacts['error']): SessionRow['facts'] {
     const facts = openIfReadable(() => this.seal.openFacts(row));
     if (!facts && !error) return row.facts;
-    return this.seal.sealFacts(row.id, { ...(facts ?? NO_FACTS), error }) as SessionRow['facts'];
+    return this.seal.sealFacts(row.id, { ...(facts ?? NO_FACTS), error });
   }
 
   /** The provider's requests that the platform may have received before an event, and not answered. */
@@ -141,6 +148,14 @@ export class RequestClaims {
     return rows
       .map(({ id, state, correlationId }) => ({ id, correlationId, isInFlight: state === 'Requested' }))
       .filter(({ correlationId }) => partnerAppointmentId == null || correlationId === partnerAppointmentId);
+  }
+
+  /** False if the session was there before the request, or may be that of a request for the same appointment that was abandoned. */
+  private async mayOwn(tx: Tx, request: LockedSession, known: LockedSession | undefined): Promise<boolean> {
+    const { correlationId, providerUserId, requestedAt } = request;
+    if (requestedAt !== null && known && known.createdAt < requestedAt) return false;
+    const where = { correlationId, providerUserId, abandoned: true, attemptedAt: { not: null } };
+    return (await tx.session.count({ where })) === 0;
   }
 
   private async isWithin(tx: Tx, since: Date): Promise<boolean> {

@@ -104,6 +104,6 @@ export class CallGate {
 export const isRefusal = (verdict: Verdict): boolean => verdict === 'unauthorized' || verdict === 'elsewhere';
 
 /** The end of a failed call. */
-export function endingOf({ kind, status = null, isWrongAddress, retryAfterMs }: PlatformError): Ending & { status: number | null } {
+export function endingOf({ kind, status, isWrongAddress, retryAfterMs }: PlatformError): Ending {
   return { kind, status: status ?? null, isWrongAddress, retryAfterMs };
 }

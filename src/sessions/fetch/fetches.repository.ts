@@ -110,11 +110,12 @@ export class FetchesRepository {
     const facts = isErased ? withoutMessage(answered) : answered;
     const changes = applyFetch(row, fetch, answer, { now, notesChanged, newRevisions });
     const isSeen = SEEN.some((field) => String(row[field]) !== String(changes[field] ?? row[field]));
-    const isNews = row.fetchedAt === null || isSeen || transcriptChanged || JSON.stringify(facts) !== JSON.stringify(known);
+    const isNews =
+      row.fetchedAt === null || isSeen || transcriptChanged || JSON.stringify(facts) !== JSON.stringify(known);
     await this.sessions.save(
       tx,
       row,
-      { ...changes, facts: this.seal.sealFacts(id, facts) as SessionRow['facts'], ...(isNews && { updatedAt: now }) },
+      { ...changes, facts: this.seal.sealFacts(id, facts), ...(isNews && { updatedAt: now }) },
       { notesChanged, transcriptChanged, code: facts.error && plainCode(facts.error.code) },
     );
     return { notesChanged, now };
@@ -130,11 +131,14 @@ export class FetchesRepository {
       if (!row || isOutdated(row, fetch)) return fault;
       const waitMs = (bounds: typeof FAULT_BACKOFF) => backoffMs(row.failures + 1, this.random.fraction(), bounds);
       const notFound = () => applyNotFound(row, fetch, now, waitMs(NOT_FOUND_BACKOFF));
-      const changes = verdict === 'gone' ? notFound() : {
-        ...{ fault, failures: row.failures + (retryAt ? 0 : 1) },
-        ...(isRefusal(verdict) && { refusedAt: now, refusedStatus: error.status ?? null }),
-        retryAt: retryAt ?? new Date(now.getTime() + waitMs(FAULT_BACKOFF)),
-      };
+      const changes =
+        verdict === 'gone'
+          ? notFound()
+          : {
+              ...{ fault, failures: row.failures + (retryAt ? 0 : 1) },
+              ...(isRefusal(verdict) && { refusedAt: now, refusedStatus: error.status ?? null }),
+              retryAt: retryAt ?? new Date(now.getTime() + waitMs(FAULT_BACKOFF)),
+            };
       await this.sessions.save(tx, row, changes);
       return fault;
     });

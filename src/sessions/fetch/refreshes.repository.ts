@@ -44,7 +44,12 @@ export class RefreshesRepository {
     let count = 0;
     for (let after = NO_ID; ; ) {
       const where = { id: { gt: after }, sessionId: { not: null }, OR: changedSince(since) };
-      const ids = await this.prisma.session.findMany({ where, select: { id: true }, orderBy: { id: 'asc' }, take: BATCH });
+      const ids = await this.prisma.session.findMany({
+        where,
+        select: { id: true },
+        orderBy: { id: 'asc' },
+        take: BATCH,
+      });
       const last = ids.at(-1);
       if (!last) return count;
       after = last.id;
@@ -74,10 +79,7 @@ export class RefreshesRepository {
 
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
-const changedSince = (since: Date) => [
-  { updatedAt: { gte: since } },
-  { fetchedAt: { gte: since } },
-];
+const changedSince = (since: Date) => [{ updatedAt: { gte: since } }, { fetchedAt: { gte: since } }];
 
 const isNamed = (id: string) =>
   UUID.test(id) ? Prisma.sql`(id = ${id}::uuid OR session_id = ${id})` : Prisma.sql`session_id = ${id}`;

@@ -96,7 +96,9 @@ export class SessionContentRepository {
     const values = parts.map((part) => [part, insights[part]] as const);
     const fingerprint = this.seal.fingerprintInsights(values);
     if (stored && fingerprint.equals(stored.fingerprint)) return false;
-    const transcript = openIfReadable(() => this.seal.insights.transcript.open(ourSessionId, stored?.transcript ?? null));
+    const transcript = openIfReadable(() =>
+      this.seal.insights.transcript.open(ourSessionId, stored?.transcript ?? null),
+    );
     const isOther = !isDeepStrictEqual(asStored(insights.transcript), transcript);
     const sealed = parts.map((part) => {
       const value = this.seal.insights[part].sealNullable(ourSessionId, insights[part]);

@@ -64,7 +64,11 @@ export const FINAL_RANK = 2;
  * @param row before the event; a new row has no events
  * @returns the fields that change
  */
-export function applyEvent(row: SessionRow, event: Mention, { now, since, news, canFetch }: Heard): Partial<SessionRow> {
+export function applyEvent(
+  row: SessionRow,
+  event: Mention,
+  { now, since, news, canFetch }: Heard,
+): Partial<SessionRow> {
   const isNotFound = row.fault === 'gone' || row.fault === 'maybe-gone';
   const heard = {
     changes: row.changes + Math.max(1, news),

@@ -60,7 +60,9 @@ export function missingNotes(row: SessionRow): number {
  */
 export function nextLookup(row: SessionRow, now: Date, policy: LookupPolicy): Lookup {
   const { notFoundAt, retryAt, publishEndBy } = row;
-  const publish: Lookup[] = publishEndBy ? [{ at: publishEndBy, why: 'its end waits for an answer', what: 'publish' }] : [];
+  const publish: Lookup[] = publishEndBy
+    ? [{ at: publishEndBy, why: 'its end waits for an answer', what: 'publish' }]
+    : [];
   if (publishEndBy !== null && publishEndBy <= now) return publish[0] as Lookup;
   const wanted = notFoundAt !== null && row.changes <= row.fetchedChanges ? again(row, now) : reasons(row, now, policy);
   const fetches = wanted.map(({ at, why }): Lookup => {
@@ -96,7 +98,10 @@ function reasons(row: SessionRow, now: Date, policy: LookupPolicy): Reason[] {
 }
 
 /** A session that has not ended. */
-function byAge({ createdAt, updatedAt, fetchedAt, eventState, publishedEnd }: SessionRow, policy: LookupPolicy): Reason {
+function byAge(
+  { createdAt, updatedAt, fetchedAt, eventState, publishedEnd }: SessionRow,
+  policy: LookupPolicy,
+): Reason {
   const last = fetchedAt ?? createdAt;
   const since = (moment: Date) => Math.max(0, last.getTime() - moment.getTime());
   if (hasEnded(eventState) || publishedEnd !== null) {
@@ -125,7 +130,8 @@ function whyFailed({ fault, failures }: SessionRow): string {
 }
 
 function whyNone(row: SessionRow, now: Date): string {
-  if (row.notFoundAt !== null) return 'given up: the platform has not found it for seven days; a refresh fetches it again';
+  if (row.notFoundAt !== null)
+    return 'given up: the platform has not found it for seven days; a refresh fetches it again';
   if (isUnended(row, now)) return 'given up: it has not ended for thirty days; an event or a refresh fetches it again';
   return 'everything announced was fetched';
 }

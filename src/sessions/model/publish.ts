@@ -83,7 +83,11 @@ function ended(
   if (!hasEnded(state) || !(isAnswered || isOver)) return { publishedEnd, publishedCode, publishEndBy };
   if (publishedEnd === state) {
     const isCodeNew = state === 'Error' && publishedCode === null && code !== null;
-    const published = { publishedEnd, publishedCode: publishedCode ?? code, publishEndBy: isAnswered ? null : publishEndBy };
+    const published = {
+      publishedEnd,
+      publishedCode: publishedCode ?? code,
+      publishEndBy: isAnswered ? null : publishEndBy,
+    };
     return isCodeNew ? { ...published, event } : published;
   }
   if (state === 'Done' && aiNotesRank < FINAL_RANK && !isOver) {

@@ -33,6 +33,9 @@ export class SessionFeed {
     const clients = clientUserIds.flatMap((user) => named(user) ?? []);
     const shown = { sessionId, partnerAppointmentId, aiNotesEnabled, provider: named(providerUserId), clients };
     const subject = `sessions/${id}`;
-    await this.feed.append(tx, ...events.map(({ type, ...event }) => ({ type, subject, data: { ...shown, ...event } })));
+    await this.feed.append(
+      tx,
+      ...events.map(({ type, ...event }) => ({ type, subject, data: { ...shown, ...event } })),
+    );
   }
 }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { toBytes } from '../../database/prisma.service.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { Fingerprints } from '../../vault/fingerprints.js';
 import { SealedColumn, type SealedPlace, Vault } from '../../vault/vault.js';
@@ -43,8 +44,8 @@ export class SessionSeal {
     this.processingAnswer = new SealedColumn(vault, 'processing_sessions', 'answer');
   }
 
-  sealFacts(id: string, facts: SessionFacts): Buffer {
-    return this.facts.seal(id, facts);
+  sealFacts(id: string, facts: SessionFacts): Uint8Array<ArrayBuffer> {
+    return toBytes(this.facts.seal(id, facts));
   }
 
   /** @throws {UnreadableValue} if the value was changed or moved; {MissingDataKey} if its key is missing */

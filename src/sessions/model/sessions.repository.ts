@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { allColumns } from '../../database/columns.js';
-import { PrismaService, type Tx, toBytes } from '../../database/prisma.service.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { WorkQueue } from '../../queue/work/work-queue.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
@@ -92,12 +92,8 @@ export class SessionsRepository {
   }
 
   /** Changes fields of a row, without more. */
-  async update(tx: Tx, id: string, { facts, request, ...fields }: Partial<SessionRow>): Promise<void> {
-    const bytes = {
-      ...(facts !== undefined && { facts: facts && toBytes(facts) }),
-      ...(request !== undefined && { request: request && toBytes(request) }),
-    };
-    await tx.session.update({ where: { id }, data: { ...fields, ...bytes }, select: { id: true } });
+  async update(tx: Tx, id: string, fields: Partial<SessionRow>): Promise<void> {
+    await tx.session.update({ where: { id }, data: fields, select: { id: true } });
   }
 
   /** Adds the job of a row once the transaction has committed. */

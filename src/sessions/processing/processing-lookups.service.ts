@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Metrics } from '../../monitoring/metrics.js';
 import { PlatformClient, type ProcessingSessionAnswer } from '../../platform/clients/platform-client.js';
+import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
 import { ProcessingsRepository } from './processings.repository.js';
 
@@ -12,6 +13,7 @@ export class ProcessingLookups {
   constructor(
     private readonly rows: ProcessingsRepository,
     private readonly platform: PlatformClient,
+    private readonly contract: Contract,
     metrics: Metrics,
   ) {
     const help = 'Lookups of processing ids by outcome';
@@ -20,7 +22,7 @@ export class ProcessingLookups {
 
   /** Looks up a processing id, if it is due. */
   async work(processingId: string, signal: AbortSignal): Promise<void> {
-    const lookup = await this.rows.begin(processingId);
+    const lookup = this.contract.canCall('getProcessingSession') ? await this.rows.begin(processingId) : undefined;
     if (!lookup) return;
     let answer: ProcessingSessionAnswer;
     try {

@@ -4,6 +4,7 @@ import { PrismaService, type Tx, toBytes } from '../../database/prisma.service.j
 import type { ProcessingSessionAnswer } from '../../platform/clients/platform-client.js';
 import type { PlatformError } from '../../platform/contract/platform-errors.js';
 import { backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
+import type { DueRow } from '../../queue/work/feeder.js';
 import type { WorkQueue } from '../../queue/work/work-queue.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
 import { CallGate, endingOf, faultOf, isRefusal } from '../fetch/call-gate.js';
@@ -33,6 +34,15 @@ export interface Lookup {
   probes: readonly string[];
 }
 
+/** Before a processing id in the name of its job; the job of a session has the session's id, a UUID. */
+const PREFIX = 'processing:';
+
+export const jobOf = (processingId: string): string => `${PREFIX}${processingId}`;
+
+/** The processing id that a job names; undefined for the job of a session. */
+export const processingIdOf = (job: string): string | undefined =>
+  job.startsWith(PREFIX) ? job.slice(PREFIX.length) : undefined;
+
 type Locked = ProcessingRow & { now: Date };
 
 /** The platform's processing ids, and the sessions that they name. */
@@ -50,7 +60,7 @@ export class ProcessingsRepository {
     private readonly random: Random,
     queues: WorkQueues,
   ) {
-    this.queue = queues.of('processings');
+    this.queue = queues.of('sessions');
   }
 
   /** Makes a processing id due for a lookup, known or not. */
@@ -64,7 +74,7 @@ export class ProcessingsRepository {
         last_event_at = greatest(known.last_event_at, excluded.last_event_at),
         due_at = CASE WHEN known.failures > 0 AND known.fault NOT IN ('gone', 'maybe-gone')
           THEN coalesce(known.due_at, excluded.due_at) ELSE excluded.due_at END`;
-    this.prisma.afterCommit(tx, () => void this.queue.add(processingId));
+    this.prisma.afterCommit(tx, () => void this.queue.add(jobOf(processingId)));
   }
 
   /** Records that an event or an answer mentioned a session of the platform. @returns our id */
@@ -76,9 +86,11 @@ export class ProcessingsRepository {
     return row.id;
   }
 
-  due(): Promise<{ id: string }[]> {
-    return this.prisma.$queryRaw`
-      SELECT processing_id AS id FROM processing_sessions WHERE due_at <= now() ORDER BY due_at LIMIT 50`;
+  /** @param limit of ids, the longest due first @returns their jobs */
+  async due(limit: number): Promise<DueRow[]> {
+    const rows = await this.prisma.$queryRaw<{ id: string }[]>`
+      SELECT processing_id AS id FROM processing_sessions WHERE due_at <= now() ORDER BY due_at LIMIT ${limit}`;
+    return rows.map(({ id }) => ({ id: jobOf(id), urgent: true }));
   }
 
   /** @returns the lookup of a processing id that may go now, if it is due */
@@ -149,10 +161,19 @@ export class ProcessingsRepository {
     await this.prisma.processingSession.updateMany({ where: { processingId, dueAt: { not: null } }, data });
   }
 
-  private async storeSession(tx: Tx, id: string, answer: NonNullable<ProcessingSessionAnswer['session']>): Promise<void> {
+  private async storeSession(
+    tx: Tx,
+    id: string,
+    answer: NonNullable<ProcessingSessionAnswer['session']>,
+  ): Promise<void> {
     const row = await this.sessions.lock(tx, id);
     if (!row) return;
-    await this.fetches.store(tx, row, { no: row.callNo, changes: row.changes, at: row.now, eventAt: row.lastEventAt }, answer);
+    await this.fetches.store(
+      tx,
+      row,
+      { no: row.callNo, changes: row.changes, at: row.now, eventAt: row.lastEventAt },
+      answer,
+    );
   }
 
   private judged({ processingId: id, now: at, refusedAt, refusedStatus }: Locked, probes: readonly string[]) {

@@ -25,6 +25,7 @@ type Row = Omit<DeliveryResponse, 'id' | 'subject' | 'state' | 'sentAt' | 'error
   state: string;
   sentAt: bigint;
   starts: number;
+  handled: number;
   reason: string | null;
 };
 
@@ -132,7 +133,7 @@ export class DeliveriesService {
     throw new Problem('unknown-delivery', 'No webhook delivery has this id. GET /v1/webhook-deliveries lists them.');
   }
 
-  private shown({ signature, starts: _, reason, ...row }: Row): DeliveryResponse {
+  private shown({ signature, starts: _, handled: __, reason, ...row }: Row): DeliveryResponse {
     const id = String(row.id);
     this.audit.about('delivery', id);
     const isAboutNothing = row.subject === Buffer.from(signature).toString('hex');

@@ -9,6 +9,8 @@ export type InboxEvent<Type extends EventType = EventType> = Extract<PlatformEve
   receivedAt: Date;
   /** When its delivery became due: later than `receivedAt` if it was processed before. */
   waitingSince: Date;
+  /** Its receipts that no run has handled yet: 0 for the replay of a delivery that was handled. */
+  news: number;
 };
 
 /**

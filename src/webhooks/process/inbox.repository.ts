@@ -4,7 +4,7 @@ import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import type { WebhookDelivery } from '../../generated/prisma/client.js';
 import type { CodeOf } from '../../words/words.js';
 
-type Stored = 'id' | 'signature' | 'body' | 'sentAt' | 'receivedAt' | 'attempts' | 'starts' | 'repeats';
+type Stored = 'id' | 'signature' | 'body' | 'sentAt' | 'receivedAt' | 'attempts' | 'starts' | 'repeats' | 'handled';
 
 /** A delivery whose handler starts now. */
 export interface StartedDelivery extends Pick<WebhookDelivery, Stored> {
@@ -34,6 +34,9 @@ export interface Outcome {
   /** Milliseconds until the next start; none by default. */
   readonly retryInMs?: number;
 }
+
+/** Another process has handled the receipts of a run meanwhile, so its effects must be rolled back. */
+export class HandledElsewhere extends Error {}
 
 /** How many subjects wait in the queue: about as many as a process handles in a second. Reading them costs up to 0.1 s. */
 export const WAITING_SUBJECTS = 500;
@@ -69,7 +72,7 @@ export class InboxRepository {
         ORDER BY sent_at, id LIMIT 1)
       UPDATE webhook_deliveries AS d SET starts = d.starts + 1 FROM first, no_wait WHERE d.id = first.id AND d.due_at <= now()
       RETURNING d.id, d.signature, d.body, d.sent_at AS "sentAt", d.received_at AS "receivedAt", d.attempts, d.starts, d.repeats,
-        d.due_at AS "dueAt", CASE WHEN d.processed_at IS NULL THEN d.received_at ELSE d.due_at END AS "waitingSince",
+        d.handled, d.due_at AS "dueAt", CASE WHEN d.processed_at IS NULL THEN d.received_at ELSE d.due_at END AS "waitingSince",
         now() AS "startedAt", EXISTS (SELECT FROM webhook_deliveries AS o
           WHERE o.subject = d.subject AND o.due_at IS NOT NULL AND (o.sent_at, o.id) > (d.sent_at, d.id)) AS "hasMore"`;
     return started;
@@ -78,25 +81,32 @@ export class InboxRepository {
   /**
    * Stores an outcome, unless the delivery was replayed since its start, or was repeated and would not be tried again: then it
    * stays due. The outcome of a process that was taken for dead replaces `no-outcome`. As the last statement of a transaction,
-   * because a repeat waits for the row's lock.
+   * because a repeat waits for the row's lock. The receipts of a processed delivery count as handled in each case.
    *
    * @returns true if it stays due
+   * @throws {HandledElsewhere} if receipts of the processed delivery were handled since its start
    */
   async end(delivery: StartedDelivery, { retryInMs, ...outcome }: Outcome, tx: Tx = this.prisma): Promise<boolean> {
-    const { id, repeats, dueAt, startedAt } = delivery;
+    const { id, repeats, handled, dueAt, startedAt } = delivery;
+    const isProcessed = outcome.state === 'processed';
     const isDone = retryInMs === undefined && outcome.state !== 'dead';
+    const [receipts, unchanged] = isProcessed ? [{ handled: repeats + 1 }, { handled }] : [];
     const { count } = await tx.webhookDelivery.updateMany({
-      where: { id, ...(isDone && { repeats }), OR: [{ dueAt }, { state: 'dead', reason: 'no-outcome' }] },
+      where: { id, ...unchanged, ...(isDone && { repeats }), OR: [{ dueAt }, { state: 'dead', reason: 'no-outcome' }] },
       data: {
         reason: null,
         ...outcome,
         starts: 0,
         dueAt: retryInMs === undefined ? null : new Date(startedAt.getTime() + retryInMs),
-        ...(outcome.state === 'processed' && { processedAt: this.clock.now() }),
+        ...receipts,
+        ...(isProcessed && { processedAt: this.clock.now() }),
       },
     });
-    if (count === 0) await tx.webhookDelivery.updateMany({ where: { id }, data: { starts: 0 } });
-    return count === 0;
+    if (count > 0) return false;
+    const where = { id, ...unchanged };
+    const { count: kept } = await tx.webhookDelivery.updateMany({ where, data: { starts: 0, ...receipts } });
+    if (isProcessed && kept === 0) throw new HandledElsewhere();
+    return true;
   }
 
   /** Takes back the starts of a subject, because this process lives, and does not know whether its last one was committed. */

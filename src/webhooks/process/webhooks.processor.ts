@@ -23,6 +23,7 @@ import { bodyPlace } from '../receive/inbox.writer.js';
 import { EventHandlers, type Handled } from './event-handlers.js';
 import {
   FIRST_PLACE,
+  HandledElsewhere,
   InboxRepository,
   type Outcome,
   type Place,
@@ -56,7 +57,7 @@ const OUTCOMES: Record<Handled, Outcome> = {
   waiting: { state: 'received', reason: 'waiting', retryInMs: WAIT_MS },
 };
 
-/** An outcome, and true if it was not stored, because its delivery was repeated or replayed meanwhile. */
+/** An outcome, and true if it was not stored, because its delivery was repeated, replayed or handled meanwhile. */
 type Settled = Outcome & { isOutdated: boolean };
 
 /** Passes deliveries to the handlers of features. A job names a subject, so no two deliveries of one are handled at a time. */
@@ -138,6 +139,7 @@ export class WebhooksProcessor extends Host implements OnModuleInit {
       if ('event' in found) return await this.prisma.transaction((tx) => this.handle(tx, delivery, found));
       return { ...found, isOutdated: await this.inbox.end(delivery, found) };
     } catch (error) {
+      if (error instanceof HandledElsewhere) return { state: 'received', isOutdated: true };
       const outcome = this.failure(delivery, error);
       return { ...outcome, isOutdated: await this.stored(() => this.inbox.end(delivery, outcome)) };
     }
@@ -166,8 +168,8 @@ export class WebhooksProcessor extends Host implements OnModuleInit {
   }
 
   private async handle(tx: Tx, delivery: StartedDelivery, { event, subject }: UnderstoodEvent): Promise<Settled> {
-    const { id, receivedAt, waitingSince } = delivery;
-    const known = { deliveryId: String(id), receivedAt, waitingSince };
+    const { id, receivedAt, waitingSince, repeats, handled: earlier } = delivery;
+    const known = { deliveryId: String(id), receivedAt, waitingSince, news: repeats + 1 - earlier };
     const handled = await this.handlers.of(event.eventType).handle({ ...event, ...known }, tx);
     const outcome = { ...OUTCOMES[handled], eventType: event.eventType, ...(subject !== null && { subject }) };
     return { ...outcome, isOutdated: await this.inbox.end(delivery, outcome, tx) };

@@ -36,9 +36,12 @@ For the EHR's engineer. \`GET /v1/events\` lists, in order, each change of peopl
 event of the platform's webhooks. An event is \`{cursor, type, at, subject, data}\`: \`subject\` is a path below \`/v1\` that
 shows the current state, and \`data\` contains ids and codes. If the platform repeats an event, it may appear again.
 
+An event is published in the moment from which on a GET shows what the last column says, unless the subject has changed
+since. \`{id}\` is the id in its \`subject\`, other names in braces are fields of its \`data\`.
+
 ${table(
-  ['event', 'meaning'],
-  Object.entries(FEED_TYPES).map(([type, text]) => [codes([type]), text]),
+  ['event', 'meaning', 'what a GET shows'],
+  Object.entries(FEED_TYPES).map(([type, { means, shows }]) => [codes([type]), means, shows]),
 )}
 `;
 }

@@ -1,43 +1,36 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Audit } from '../../audit/audit.js';
 import { Env } from '../../config/env.js';
-import { Database } from '../../database/database.js';
-import { errorTrace } from '../../errors/error-trace.js';
 import { Problem } from '../../http/problem/problem.js';
 import { ResolvedPartiesRepository } from '../../people/store/resolved-parties.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { OperationName } from '../../platform/contract/operations.js';
-import { PlatformError, platformProblem } from '../../platform/contract/platform-errors.js';
+import { platformProblem } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { SentData } from '../../platform/send/sent-data.js';
-import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
+import { RefreshesRepository } from '../fetch/refreshes.repository.js';
+import { factsAfter, shownBy } from '../model/apply-fetch.js';
+import { SessionSeal } from '../model/session-seal.js';
 import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from '../read/session-reader.js';
 import type { RefreshRequest } from '../read/sessions.dto.js';
-import { RefreshRepository } from '../refresh/refresh.repository.js';
-import { type PendingUpdate, RefreshScheduler } from '../refresh/refresh-scheduler.repository.js';
 import { readSpeakers, type UpdateSessionRequest, updateRequest } from './update-session.dto.js';
+import { UpdatesRepository } from './updates.repository.js';
 
-/**
- * Updates sessions while the caller waits, and schedules lookups. The session in the platform's answer is stored like a
- * fetched one.
- */
+/** Updates sessions while the caller waits, and schedules lookups. An answer is returned; a fetch stores what it shows. */
 @Injectable()
 export class SessionUpdates {
-  private readonly log = new Logger(SessionUpdates.name);
-
   constructor(
     private readonly env: Env,
     private readonly contract: Contract,
-    private readonly database: Database,
     private readonly people: ResolvedPartiesRepository,
     private readonly platform: PlatformClient,
-    private readonly refreshes: RefreshRepository,
-    private readonly scheduler: RefreshScheduler,
+    private readonly refreshes: RefreshesRepository,
+    private readonly updates: UpdatesRepository,
     private readonly reader: SessionReader,
-    private readonly notifier: QueueNotifier,
+    private readonly seal: SessionSeal,
     private readonly audit: Audit,
     private readonly sent: SentData,
   ) {}
@@ -55,11 +48,7 @@ export class SessionUpdates {
     requireCapability('session-read', this.contract, this.env);
     const one = session === undefined ? undefined : await this.reader.find(session);
     await this.audit.commitIntent();
-    const sessions = one
-      ? await this.scheduler.scheduleRefresh(one.id)
-      : await this.scheduler.scheduleRefreshesSince(new Date(since ?? 0));
-    this.notifier.notify('sessions');
-    return sessions;
+    return one ? this.refreshes.one(one.id) : this.refreshes.since(new Date(since ?? 0));
   }
 
   /**
@@ -72,9 +61,9 @@ export class SessionUpdates {
    */
   async update(id: string, dto: UpdateSessionRequest): Promise<SessionResponse> {
     requireCapability('session-update', this.contract, this.env);
-    const { shownId, inputKind } = await this.reader.find(id);
+    const { inputKind } = await this.reader.find(id);
     const body = updateRequest(dto, await this.usersOf(dto), inputKind ?? undefined);
-    return this.change(shownId, 'updateSession', (sessionId) => this.platform.updateSession(sessionId, body));
+    return this.change(id, 'updateSession', (sessionId) => this.platform.updateSession(sessionId, body));
   }
 
   /** The platform users of the speakers by their labels. */
@@ -100,54 +89,27 @@ export class SessionUpdates {
 
   /** The call has no abort signal: a caller that disconnects must not make its outcome unknown. */
   private async change(
-    idOrPlatformId: string,
+    id: string,
     operation: OperationName,
     call: (sessionId: string) => Promise<SessionAnswer>,
   ): Promise<SessionResponse> {
-    const { id, shownId, sessionId, state, clients } = await this.reader.find(idOrPlatformId);
+    const row = await this.reader.find(id);
+    const { sessionId, state, clients } = row;
     if (sessionId === null) {
       const detail = 'The platform does not have this session yet. Retry once the session has its id.';
       throw new Problem('no-session-yet', detail, { extensions: { state } });
     }
     await this.audit.commitIntent();
-    const update = await this.scheduler.beginUpdate(id);
-    let session: SessionAnswer | undefined;
-    try {
-      session = await this.sent.send(operation, { client: clients, session: [shownId] }, () => call(sessionId));
-      return await this.store(update, session);
-    } catch (error) {
-      await this.lookAgain(update, error);
-      if (!session) throw platformProblem(error);
-      this.log.error({ msg: 'the answer to an update could not be stored', ...errorTrace(error) });
-      // The update took effect, so it must not be sent again.
-      throw new Problem(
-        'platform-unclear',
-        'The update took effect, but could not be stored here. Read the session later.',
-      );
-    } finally {
-      this.notifier.notify('sessions');
-    }
-  }
-
-  private store(update: PendingUpdate, session: SessionAnswer): Promise<SessionResponse> {
-    return this.database.transaction(async (tx) => {
-      await this.scheduler.endUpdate(tx, update);
-      await this.refreshes.storeAnswer(tx, update.id, { ticket: update.ticket, session });
-      return this.reader.show(update.id, tx);
-    });
-  }
-
-  /**
-   * After a lost answer the update may still take effect, so the session is fetched now, and again when it no longer can.
-   * Without the database, only the latter.
-   */
-  private async lookAgain(update: PendingUpdate, error: unknown): Promise<void> {
-    const mayBeLate = error instanceof PlatformError && error.kind === 'unknown-outcome';
-    const stored = mayBeLate
-      ? this.scheduler.scheduleRefresh(update.id)
-      : this.scheduler.endUpdate(this.database.pool, update);
-    await stored.catch((fault: unknown) =>
-      this.log.warn({ msg: 'the end of an update could not be stored', ...errorTrace(fault) }),
-    );
+    const update = await this.updates.begin(row.id);
+    const about = { client: clients, session: [row.id] };
+    const answer = await this.sent
+      .send(operation, about, () => call(sessionId))
+      .catch(async (error: unknown) => {
+        await this.updates.end(update, error);
+        throw platformProblem(error);
+      });
+    await this.updates.end(update);
+    const facts = factsAfter(answer, this.seal.openFacts(row));
+    return this.reader.view({ ...row, ...shownBy(row, answer), facts: this.seal.sealFacts(row.id, facts) });
   }
 }

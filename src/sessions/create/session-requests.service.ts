@@ -2,9 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Audit, BEGUN } from '../../audit/audit.js';
 import { Env } from '../../config/env.js';
 import { afterCommit } from '../../database/answer-after-commit.js';
-import { Database } from '../../database/database.js';
 import { pollUntil } from '../../database/poll-until.js';
-import { PrismaService } from '../../database/prisma.service.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { confirmed } from '../../database/retries.js';
 import { Problem } from '../../http/problem/problem.js';
 import { type Wait } from '../../http/request/waiting.js';
@@ -13,61 +12,32 @@ import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
-import { RequestResolver } from '../../platform/send/request-resolver.js';
 import { HandedOutUrls } from '../../platform/upload/handed-out-urls.js';
-import { QueueNotifier } from '../../queue/notifier/queue-notifier.js';
 import { HELD } from '../../sending/hold-code.js';
-import { SESSION_TABLE } from '../model/session-columns.js';
-import type { SessionRow } from '../model/session-row.js';
 import type { SessionResponse } from '../model/session-view.js';
-import { SessionReader } from '../read/session-reader.js';
+import { type ReadSession, SessionReader } from '../read/session-reader.js';
 import { createFault, createRequest, inputKind } from './create-rules.js';
 import type { CreateSessionRequest, ResolveSessionRequest } from './create-session.dto.js';
-import { RequestOutcomes } from './request-outcomes.repository.js';
 import { type BlockingSession, SessionRequestsRepository } from './session-requests.repository.js';
 
 const ID_NEEDED = "To link, send the platform's id of the session in sessionId.";
 const TAKEN = 'Another request is linked to this session. Find out which request it belongs to.';
-const LINK_PROBLEMS = {
-  idNeeded: new Problem('session-id-needed', ID_NEEDED, { pointer: '/sessionId' }),
-  taken: new Problem('session-taken', TAKEN, { pointer: '/sessionId' }),
-};
+const ONLY_UNKNOWN = 'Only a request whose outcome is unknown can be resolved. Check the state of the session.';
 
 /** The EHR's requests for sessions. Each is committed first, then sent by a worker. */
 @Injectable()
 export class SessionRequests {
-  private readonly resolver: RequestResolver<SessionRow>;
-
   constructor(
     private readonly prisma: PrismaService,
     private readonly env: Env,
     private readonly contract: Contract,
-    private readonly database: Database,
     private readonly people: ResolvedPartiesRepository,
     private readonly requests: SessionRequestsRepository,
     private readonly platform: PlatformClient,
     private readonly reader: SessionReader,
-    private readonly notifier: QueueNotifier,
     private readonly handedOut: HandedOutUrls,
     private readonly audit: Audit,
-    outcomes: RequestOutcomes,
-  ) {
-    this.resolver = new RequestResolver(
-      {
-        table: SESSION_TABLE,
-        problems: LINK_PROBLEMS,
-        unsettled: `state = 'Unknown'`,
-        onResend: 'earlier_unknown = true, changed = true',
-        onlyUnsettled: 'Only a request whose outcome is unknown can be resolved. Check the state of the session.',
-        check: (row, sessionId, signal) => this.checkLink(row, sessionId, signal),
-        settle: (tx, row, sessionId) => outcomes.settle(tx, row, sessionId),
-        abandon: (tx, row) => outcomes.abandon(tx, row, 'An operator abandoned the request.'),
-      },
-      database,
-      prisma,
-      audit,
-    );
-  }
+  ) {}
 
   /**
    * Commits a request for a session and waits for its outcome.
@@ -97,18 +67,15 @@ export class SessionRequests {
     dto: CreateSessionRequest,
     allowDuplicate: boolean,
   ): Promise<SessionResponse | { blocking: BlockingSession }> {
-    return this.database.transaction(async (tx) => {
+    return this.prisma.transaction(async (tx) => {
       if (!(await this.requests.isStored(tx, id))) {
-        const people = await this.people.require(
-          { provider: dto.provider, client: dto.client ?? undefined },
-          await this.prisma.in(tx),
-        );
+        const people = await this.people.require({ provider: dto.provider, client: dto.client ?? undefined }, tx);
         const body = createRequest(dto, people, id);
         const blocking = await this.requests.keep(tx, id, body, { inputKind: inputKind(dto.input), allowDuplicate });
         if (blocking) return { blocking };
       }
       const session = await this.reader.show(id, tx);
-      await this.audit.store(await this.prisma.in(tx), BEGUN);
+      await this.audit.store(tx, BEGUN);
       return session;
     });
   }
@@ -119,21 +86,50 @@ export class SessionRequests {
    * @throws {Problem} 404 `unknown-session`; 409 `wrong-state` or `session-taken`; 422 `session-id-needed`,
    *   `not-on-platform` or `other-provider`; 503; 504
    */
-  async resolve(idOrAlias: string, { action, sessionId }: ResolveSessionRequest, wait: Wait): Promise<SessionResponse> {
-    const row = await this.reader.find(idOrAlias);
-    await this.resolver.resolve(row.id, action, sessionId, wait.signal);
-    if (action === 'link') this.notifier.notify('sessions');
-    if (action !== 'create') return this.reader.show(row.shownId);
+  async resolve(id: string, { action, sessionId }: ResolveSessionRequest, wait: Wait): Promise<SessionResponse> {
+    const row = await this.reader.find(id);
+    if (action === 'link') await this.link(row, sessionId, wait.signal);
+    else {
+      const resolve = (tx: Tx) =>
+        action === 'create'
+          ? this.requests.sendAgain(tx, row.id)
+          : this.requests.abandon(tx, row.id, 'An operator abandoned the request.');
+      const isDone = await this.prisma.transaction(async (tx) => {
+        const isChanged = await resolve(tx);
+        if (isChanged) await this.audit.store(tx, action === 'create' ? BEGUN : 'ok');
+        return isChanged;
+      });
+      if (!isDone) throw await this.wrongState(row.id);
+    }
+    if (action !== 'create') return this.reader.show(row.id);
     const sent = this.reader.view({ ...row, state: 'Requested' });
     return afterCommit(
-      () => this.settled(row.shownId, wait),
+      () => this.settled(row.id, wait),
       () => sent,
     );
   }
 
+  private async link(row: ReadSession, sessionId: string | undefined, signal: AbortSignal): Promise<void> {
+    const pointer = '/sessionId';
+    if (sessionId === undefined) throw new Problem('session-id-needed', ID_NEEDED, { pointer });
+    if (row.state !== 'Unknown') throw await this.wrongState(row.id);
+    await this.checkLink(row, sessionId, signal);
+    const outcome = await this.prisma.transaction(async (tx) => {
+      const linked = await this.requests.link(tx, row.id, sessionId);
+      if (linked === 'linked') await this.audit.store(tx);
+      return linked;
+    });
+    if (outcome === 'wrong-state') throw await this.wrongState(row.id);
+    if (outcome === 'taken') throw new Problem('session-taken', TAKEN, { pointer });
+  }
+
+  private async wrongState(id: string): Promise<Problem> {
+    const state = (await this.requests.stateOf(id)) ?? null;
+    return new Problem('wrong-state', ONLY_UNKNOWN, { extensions: { state } });
+  }
+
   /** @returns the session after the wait, or the problem that rejected it */
   private async settled(id: string, { seconds, signal }: Wait): Promise<SessionResponse | Problem> {
-    this.notifier.notify('session-requests');
     const session = await pollUntil(
       seconds,
       () => this.reader.show(id),
@@ -149,7 +145,7 @@ export class SessionRequests {
   }
 
   /** Rejects a link to a session that does not exist or belongs to another provider. */
-  private async checkLink({ providerUserId }: SessionRow, sessionId: string, signal: AbortSignal): Promise<void> {
+  private async checkLink({ providerUserId }: ReadSession, sessionId: string, signal: AbortSignal): Promise<void> {
     if (!this.contract.canCall('getSession')) return;
     const pointer = '/sessionId';
     const found = await this.platform.getSession(sessionId, { signal }).catch((error: unknown) => {
@@ -168,8 +164,8 @@ export class SessionRequests {
   }
 }
 
-function blockedBy({ session, state, isOpen }: BlockingSession): Problem {
-  const extensions = { session, state };
+function blockedBy({ id, state, isOpen }: BlockingSession): Problem {
+  const extensions = { session: id, state };
   if (!isOpen) {
     const detail =
       'This appointment and provider already have a session. Use it, or add allowDuplicate=true to the query.';
