@@ -108,7 +108,6 @@ const pgFolders = [
   'queue',
   'due-rows',
   'platform',
-  'sessions',
   'fhir',
   'imports',
   'compliance',

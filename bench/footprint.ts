@@ -207,7 +207,7 @@ async function holdSessions(simulator: Simulator, client: pg.Client): Promise<nu
   }
   await state.deliveries.settled();
   await until('all sessions are fetched', async () => {
-    const open = `sessions WHERE (state = 'Done' AND fetched_generation >= wanted_generation) IS NOT TRUE`;
+    const open = `sessions WHERE (state = 'Done' AND fetched_changes >= changes) IS NOT TRUE`;
     const { rowCount } = await client.query('SELECT 1 FROM session_documents');
     return rowCount === SESSIONS && (await isNone(client, open));
   });

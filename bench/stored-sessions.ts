@@ -113,12 +113,13 @@ async function storePeople(client: pg.Client): Promise<void> {
 /** Inserts old sessions that are done: most need no lookup, one in ten needs one next month. */
 async function storeSessions(client: pg.Client, from: number, to: number): Promise<void> {
   await client.query(
-    `INSERT INTO sessions (id, shown_id, session_id, state, provider_user_id, client_user_ids, partner_appointment_id, event_state,
-       wanted_generation, fetched_generation, fetched_at, due_at, created_at, updated_at)
-     SELECT id, id, 'old-' || n, CASE WHEN n % $3 = 0 THEN 'Error' ELSE 'Done' END, 'p' || n % $4,
-       ARRAY['c' || n % $5], 'visit-' || n, 'Done', 4, 4, at, CASE WHEN n % 10 = 0 THEN now() + interval '30 days' END,
+    `INSERT INTO sessions (id, session_id, state, state_from, provider_user_id, client_user_ids, ever_client_user_ids, partner_appointment_id,
+       event_state, published_end, changes, fetched_changes, fetched_at, due_at, created_at, updated_at)
+     SELECT id, 'old-' || n, state, 'platform', 'p' || n % $4, ARRAY['c' || n % $5], ARRAY['c' || n % $5], 'visit-' || n,
+       'Done', state, 4, 4, at, CASE WHEN n % 10 = 0 THEN now() + interval '30 days' END,
        at, at
-     FROM (SELECT n, gen_random_uuid() AS id, now() - interval '400 days' + n * interval '30 seconds' AS at
+     FROM (SELECT n, gen_random_uuid() AS id, CASE WHEN n % $3 = 0 THEN 'Error' ELSE 'Done' END AS state,
+       now() - interval '400 days' + n * interval '30 seconds' AS at
        FROM generate_series($1::int, $2::int - 1) n) old`,
     [from, to, RARE, PROVIDERS, CLIENTS],
   );
@@ -154,7 +155,7 @@ async function open(client: pg.Client, ids: string[]): Promise<number> {
   const { rows } = await client.query<{ open: number }>(
     `SELECT count(*)::int AS open FROM unnest($1::text[]) AS arrived (id)
      LEFT JOIN LATERAL (
-       SELECT state, fetched_generation >= wanted_generation AS fetched FROM sessions WHERE session_id = arrived.id OFFSET 0
+       SELECT state, fetched_changes >= changes AS fetched FROM sessions WHERE session_id = arrived.id OFFSET 0
      ) AS stored ON true
      WHERE (state = 'Done' AND fetched) IS NOT TRUE`,
     [ids],

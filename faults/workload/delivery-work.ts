@@ -87,8 +87,8 @@ export class DeliveryWork {
 
   private async checkSessions(acknowledged: Sent[]): Promise<void> {
     const rows = await this.world.rows<KnownSession>(
-      `SELECT session_id AS id, event_state AS state, ai_notes_enabled AS notes, ai_notes_final AS final,
-              wanted_generation AS wanted FROM sessions`,
+      `SELECT session_id AS id, event_state AS state, ai_notes_enabled AS notes, ai_notes_rank = 2 AS final,
+              changes AS wanted FROM sessions`,
     );
     const sessions = new Map(rows.map((row) => [row.id, row]));
     const received = new Map<string, Set<string>>();

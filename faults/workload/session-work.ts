@@ -111,7 +111,7 @@ export class SessionWork {
     const kept = await this.world.rows<KeptRequest>(
       `SELECT correlation_id AS appointment, id AS row, request AS body, session_id AS "platformId",
          CASE WHEN session_id IS NULL THEN state ELSE 'Settled' END AS state
-       FROM sessions WHERE requested_at IS NOT NULL`,
+       FROM sessions WHERE requested_at IS NOT NULL AND alias_of IS NULL`,
     );
     const made = new Map<string, string[]>(this.appointments.map((appointment) => [appointment, []]));
     for (const { partnerAppointmentId, sessionId } of simulator.state.sessions.list()) {

@@ -59,7 +59,8 @@ export class DisclosuresRepository {
       return tx.$queryRaw<PlacedDisclosure[]>`
       WITH ids AS MATERIALIZED (
         SELECT 'client' AS kind, unnest(${externalIds}::text[]) AS id
-        UNION SELECT 'session', unnest(ARRAY[id, shown_id]::text[]) FROM sessions WHERE client_user_ids && ${users}::text[]),
+        UNION SELECT 'session', id::text FROM sessions
+        WHERE ever_client_user_ids && ${users}::text[] AND client_user_ids && ${users}::text[]),
       named AS MATERIALIZED (
         SELECT entry, bool_or("isNamed") AS "isCertain" FROM (
           SELECT one.entry, true AS "isNamed" FROM ids CROSS JOIN LATERAL (

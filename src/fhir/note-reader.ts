@@ -3,14 +3,13 @@ import type { PoolClient } from 'pg';
 import { AnswerVisibility } from '../access/guard/visible-to.js';
 import type { Principal } from '../access/identity/scopes.js';
 import { Database } from '../database/database.js';
+import { PrismaService } from '../database/prisma.service.js';
 import { Problem } from '../http/problem/problem.js';
 import type { Page } from '../http/request/page.js';
 import { UUID } from '../http/request/uuid-param.js';
 import { SessionResponse } from '../sessions/model/session-view.js';
 import { documentReference, type FhirElement } from '../sessions/read/notes-fhir.js';
-import { numberSessions } from '../sessions/read/session-numbering.js';
-import { type ReadSession, SessionReader } from '../sessions/read/session-reader.js';
-import { WITH_PEOPLE } from '../sessions/read/session-statements.js';
+import { SessionReader } from '../sessions/read/session-reader.js';
 import { documentPage, type FoundDocument } from './search/document-page.js';
 import { ONE_DOCUMENT } from './search/document-statement.js';
 import type { NoteSearch } from './search/note-search.js';
@@ -27,13 +26,13 @@ interface ReadNote {
 export class NoteReader {
   constructor(
     private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly sessions: SessionReader,
     private readonly visibility: AnswerVisibility,
   ) {}
 
   /** One document. @throws {Problem} 404 `unknown-document` */
   async read(id: string, caller: Principal): Promise<ReadNote> {
-    await numberSessions(this.database);
     const found = async (tx: PoolClient) => (await tx.query<FoundDocument>(ONE_DOCUMENT, [id])).rows;
     const [note] = UUID.test(id) ? await this.resources(found, caller) : [];
     if (note) return note;
@@ -51,7 +50,6 @@ export class NoteReader {
     const { client, appointment, document, date, lastUpdated } = search;
     const clientUsers = client === undefined ? undefined : await this.sessions.usersOf('client', client);
     const filter = { clientUsers, appointment, document, date, lastUpdated };
-    await numberSessions(this.database);
     let page: Page<FoundDocument> = { items: [], nextCursor: null };
     const found = async (tx: PoolClient) => {
       page = await documentPage(tx, filter, search);
@@ -63,18 +61,16 @@ export class NoteReader {
 
   /** Reads documents and their sessions in one snapshot. The audit entry of the request names each session. */
   private async resources(find: (tx: PoolClient) => Promise<FoundDocument[]>, caller: Principal): Promise<ReadNote[]> {
-    const [documents, sessions] = await this.database.transaction(async (tx) => {
+    const [documents, rows] = await this.database.transaction(async (tx) => {
       await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
       const found = await find(tx);
       // For no ids, the planner may read a whole index.
-      if (found.length === 0) return [[], []] as const;
+      if (found.length === 0) return [[], undefined] as const;
       const ids = [...new Set(found.map(({ session }) => session))];
-      const select = `SELECT ${WITH_PEOPLE} FROM sessions t WHERE t.id = ANY ($1::uuid[])`;
-      return [found, (await tx.query<ReadSession>(select, [ids])).rows] as const;
+      return [found, await this.sessions.read(ids, await this.prisma.in(tx))] as const;
     });
-    const rows = new Map(sessions.map((row) => [row.id, row]));
     return documents.flatMap(({ session: id, ...document }) => {
-      const row = rows.get(id);
+      const row = rows?.get(id);
       if (!row) return [];
       this.sessions.auditOf(row);
       const session = this.visibility.ofModel(SessionResponse, caller, this.sessions.view(row));

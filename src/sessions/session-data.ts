@@ -1,12 +1,18 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Env } from '../config/env.js';
-import { PrismaService, type Tx } from '../database/prisma.service.js';
+import { allColumns } from '../database/columns.js';
+import type { Tx } from '../database/prisma.service.js';
 import { ClientData, type DataSubject, ERASED, type ErasedCopies } from '../people/store/client-data.js';
-import { RequestOutcomes } from './create/request-outcomes.repository.js';
-import { SESSION_COLUMNS } from './model/session-columns.js';
-import type { SessionRow } from './model/session-row.js';
+import { RequestAttempts } from './create/request-attempts.repository.js';
+import { areDeleted, SessionContentRepository } from './fetch/session-content.repository.js';
+import type { LockedSession } from './model/sessions.repository.js';
 import { SessionRecords } from './read/session-records.js';
-import { areDeleted, SessionContentRepository } from './refresh/session-content.repository.js';
+
+/** Sessions of any of the users $1, locked, whose content must go: their clients were all deleted, or all that they ever had. */
+const ERASABLE = `SELECT ${allColumns('Session', 't')}, clock_timestamp() AS now FROM sessions t
+  WHERE ever_client_user_ids && $1::text[] AND alias_of IS NULL
+    AND ${areDeleted("CASE WHEN client_user_ids = '{}' THEN ever_client_user_ids ELSE client_user_ids END")}
+  ORDER BY id FOR UPDATE`;
 
 const SEEN = 'a later fetch must not restore what was erased';
 
@@ -14,10 +20,9 @@ const SEEN = 'a later fetch must not restore what was erased';
 @Injectable()
 export class SessionData implements OnModuleInit {
   constructor(
-    private readonly prisma: PrismaService,
     private readonly env: Env,
     private readonly content: SessionContentRepository,
-    private readonly requests: RequestOutcomes,
+    private readonly requests: RequestAttempts,
     private readonly records: SessionRecords,
     private readonly data: ClientData,
   ) {}
@@ -43,16 +48,14 @@ export class SessionData implements OnModuleInit {
   /** Removes the content of sessions whose clients were all deleted, if ERASE_NOTES_OF_DELETED_CLIENTS is set. */
   private async erase(tx: Tx, { kind, platformUserIds }: DataSubject): Promise<ErasedCopies> {
     if (kind === 'provider' || this.env.ERASE_NOTES_OF_DELETED_CLIENTS === 'keep') return { rows: 0 };
-    const sql = this.prisma.sql(tx);
-    const { rows } = await sql.query<SessionRow>(
-      `SELECT ${SESSION_COLUMNS} FROM sessions t WHERE client_user_ids && $1::text[] AND ${areDeleted('client_user_ids')}
-       ORDER BY id FOR UPDATE`,
-      [platformUserIds],
+    const rows = await tx.$queryRawUnsafe<LockedSession[]>(ERASABLE, platformUserIds);
+    // An attempt in flight erases the request when it ends.
+    const open = rows.filter(
+      ({ state, attemptedAt }) => state === 'Unknown' || (state === 'Requested' && attemptedAt === null),
     );
-    // A request in flight erases its body when it ends.
-    const open = rows.filter(({ state, leaseOwner }) => state === 'Unknown' || (state === 'Requested' && !leaseOwner));
-    for (const row of open) await this.requests.abandon(sql, row, 'Its client was deleted before it was sent.');
+    const error = { code: 'abandoned', message: 'Its client was deleted before it was sent.' };
+    for (const row of open) await this.requests.reject(tx, row, error);
     const ids = rows.map(({ id }) => id);
-    return { rows: await this.content.remove(tx, ids), sessions: rows.map(({ shownId }) => shownId) };
+    return { rows: await this.content.remove(tx, ids), sessions: ids };
   }
 }

@@ -485,6 +485,8 @@ CREATE INDEX "sessions_open_idx" ON "sessions"("state", "requested_at") WHERE "s
 CREATE UNIQUE INDEX "sessions_open_key" ON "sessions"("correlation_id", "provider_user_id") WHERE "state" IN ('Requested', 'Unknown');
 -- Sessions with changes that no fetch has answered yet.
 CREATE INDEX "sessions_backlog_idx" ON "sessions"("last_event_at") WHERE "due_at" IS NOT NULL AND "changes" > "fetched_changes";
+-- Those whose newest event no fetch has answered.
+CREATE INDEX "sessions_awaited_idx" ON "sessions"("last_event_at") WHERE "due_at" IS NOT NULL AND "changes" > "fetched_changes" AND ("fetched_at" IS NULL OR "last_event_at" > "fetched_at");
 
 CREATE TABLE "session_documents" (
     "id" UUID NOT NULL,

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Argument, type Command, Option } from 'commander';
 import type { ListedJobResponse } from '../../compliance/compliance.dto.js';
+import type { PendingRefreshes } from '../../sessions/fetch/refreshes.repository.js';
 import type { SessionResponse } from '../../sessions/model/session-view.js';
-import type { PendingRefreshes } from '../../sessions/refresh/refresh-scheduler.repository.js';
 import { codesOf, inSentence, labelOf, WORDS } from '../../words/words.js';
 import { type Api, withQuery } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';

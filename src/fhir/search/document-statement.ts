@@ -107,7 +107,10 @@ export function statementByChange(filter: DocumentFilter, after: ChangeKey | und
   const { values, parameter, within } = parameters();
   const rare: string[] = [];
   const documents = ['d.session = t.id', ...within('r.fetched_at', date)];
-  if (clientUsers) rare.push(`client_user_ids && ${parameter(clientUsers)}::text[]`);
+  if (clientUsers) {
+    const users = `${parameter(clientUsers)}::text[]`;
+    rare.push(`ever_client_user_ids && ${users} AND client_user_ids && ${users}`);
+  }
   if (appointment !== undefined) rare.push(`partner_appointment_id = ${parameter(appointment)}`);
   if (document !== undefined) {
     documents.push(`d.id = ${parameter(document)}::uuid`);

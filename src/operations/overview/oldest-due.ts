@@ -4,7 +4,7 @@ import { OPERATIONS } from '../../people/rules/person.js';
 import { isStandingStill } from '../../people/store/due-people.repository.js';
 import type { Contract } from '../../platform/contract/contract.js';
 import type { OperationName } from '../../platform/contract/operations.js';
-import { LONGEST_WAITING_SESSION } from '../../sessions/refresh/refresh-scheduler.repository.js';
+import { LONGEST_AWAITED } from '../../sessions/model/longest-awaited.js';
 
 /** SQL of the due times of the first person of each step. @param condition of an index on step and time */
 const firstOfSteps = (condition: string): string => `
@@ -28,6 +28,14 @@ const FIRST_ORDINARY = `(
     SELECT e.due_at FROM named CROSS JOIN LATERAL (${firstOfSteps('p.import_id = named.id AND NOT p.urgent')}) AS e
     WHERE NOT ${isStandingStill('named.id')}) AS first)`;
 
+/** SQL of the due time of the first row of a table, in the order of a partial index with this condition. */
+const firstOf = (table: string, condition = 'due_at IS NOT NULL'): string =>
+  `(SELECT due_at FROM ${table} WHERE ${condition} ORDER BY due_at LIMIT 1)`;
+
+/** The same of sessions of the platform. */
+const firstFetch = (urgency: string) =>
+  firstOf('sessions', `${urgency} AND due_at IS NOT NULL AND session_id IS NOT NULL`);
+
 /** A kind of work, the operation that it needs, and the due time of its oldest due row. */
 interface Kind {
   /** While the contract does not define its call, such work waits for a setting and not for a worker. */
@@ -37,17 +45,17 @@ interface Kind {
 
 /** Each is found by an index. Bulk work may legitimately wait, so it is a separate kind. */
 const KINDS = {
-  webhooks: { since: '(SELECT due_at FROM webhook_deliveries WHERE due_at IS NOT NULL ORDER BY due_at LIMIT 1)' },
+  webhooks: { since: firstOf('webhook_deliveries') },
   people: { operation: 'checkUser', since: FIRST_URGENT },
   'bulk-people': { operation: 'checkUser', since: FIRST_ORDINARY },
-  sessions: { operation: 'getSession', since: firstDue('sessions', 0) },
-  'bulk-sessions': { operation: 'getSession', since: firstDue('sessions', 1) },
-  'processing-sessions': { operation: 'getProcessingSession', since: firstDue('processing_sessions', 0) },
-  'session-requests': { operation: 'createSession', since: firstDue('sessions', 2) },
+  sessions: { operation: 'getSession', since: firstFetch('urgent') },
+  'bulk-sessions': { operation: 'getSession', since: firstFetch('NOT urgent') },
+  'processing-sessions': { operation: 'getProcessingSession', since: firstOf('processing_sessions') },
+  'session-requests': { operation: 'createSession', since: firstOf('sessions', `state = 'Requested'`) },
   'compliance-jobs': { operation: 'getComplianceJob', since: firstDue('compliance_jobs', 0) },
   'compliance-submissions': { operation: 'submitComplianceJob', since: firstDue('compliance_jobs', 1) },
   /** Since the event that no fetch has answered yet, because each fault of a fetch postpones its session. */
-  notes: { operation: 'getSession', since: `(SELECT last_event_at FROM ${LONGEST_WAITING_SESSION} AS awaited)` },
+  notes: { operation: 'getSession', since: `(SELECT last_event_at FROM ${LONGEST_AWAITED} AS awaited)` },
 } as const satisfies Record<string, Kind>;
 
 export type WorkKind = keyof typeof KINDS;

@@ -114,7 +114,7 @@ export class IdentityService {
   private async isSessionRequested(tx: Tx, ...clients: PersonRow[]): Promise<boolean> {
     const users: string[] = [];
     for (const client of clients) users.push(...(await this.formerIds.users(client, tx)));
-    const where = { clientUserIds: { hasSome: users }, state: { in: ['Requested', 'Unknown'] } };
+    const where = { everClientUserIds: { hasSome: users }, state: { in: ['Requested', 'Unknown'] } };
     return (await tx.session.findFirst({ where, select: { id: true } })) !== null;
   }
 

@@ -106,7 +106,11 @@ export function applyNotFound(row: SessionRow, fetch: Fetch, now: Date, waitMs: 
 }
 
 /** True if the platform no longer has a session; its notes are kept. */
-export function isGone({ notFoundAt, fetchedAt, failures }: SessionRow): boolean {
+export function isGone({
+  notFoundAt,
+  fetchedAt,
+  failures,
+}: Pick<SessionRow, 'notFoundAt' | 'fetchedAt' | 'failures'>): boolean {
   return notFoundAt !== null && (fetchedAt !== null || failures > LOOKUPS_UNTIL_GONE);
 }
 

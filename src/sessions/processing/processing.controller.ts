@@ -23,15 +23,15 @@ export class ProcessingController {
   async session(@Param('processingId') processingId: string): Promise<ProcessingSessionResponse> {
     const found = await this.prisma.processingSession.findUnique({
       where: { processingId },
-      include: { session: { select: { sessionId: true, shownId: true } } },
+      include: { session: { select: { id: true, sessionId: true } } },
     });
     if (!found) throw new Problem('unknown-processing-session', 'No processing session has this id.');
     const { session, answer, fault, updatedAt } = found;
     this.audit.about('processing-session', processingId);
-    this.audit.about('session', session?.shownId);
+    this.audit.about('session', session?.id);
     return {
       processingId,
-      session: session?.shownId ?? null,
+      session: session?.id ?? null,
       sessionId: session?.sessionId ?? null,
       answer: this.seal.processingAnswer.open(processingId, answer),
       fault,

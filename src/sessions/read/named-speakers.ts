@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../../audit/audit.js';
-import { Database } from '../../database/database.js';
+import { PrismaService } from '../../database/prisma.service.js';
 import type { PersonKey } from '../../people/rules/profile.js';
 import { peopleOf } from '../../people/store/person-users.js';
 import type { Transcript } from '../../platform/contract/session-answer.js';
@@ -15,7 +15,7 @@ type NamedUser = PersonKey & { platformUserId: string };
 export class NamedSpeakers {
   constructor(
     private readonly reader: SessionReader,
-    private readonly database: Database,
+    private readonly prisma: PrismaService,
     private readonly audit: Audit,
   ) {}
 
@@ -36,7 +36,7 @@ export class NamedSpeakers {
   /** The people behind these users, by key. Unknown users are absent. Adds the people to the audit entry. */
   private async named(users: [key: string, user: string][]): Promise<Record<string, NamedUser>> {
     const keys = users.map(([, user]) => user).filter(isPlatformId);
-    const people = await peopleOf(this.database.pool, [...new Set(keys)]);
+    const people = await peopleOf(this.prisma, [...new Set(keys)]);
     for (const { kind, externalId } of people.values()) this.audit.about(kind, externalId);
     return Object.fromEntries(
       users.flatMap(([key, platformUserId]) => {

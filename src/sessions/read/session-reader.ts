@@ -1,22 +1,23 @@
 import { Injectable } from '@nestjs/common';
-import type { PoolClient } from 'pg';
 import { Audit } from '../../audit/audit.js';
-import { Database } from '../../database/database.js';
-import { PrismaService } from '../../database/prisma.service.js';
+import { Clock } from '../../config/clock.js';
+import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
 import { decodeCursor, type Page, type PageQuery, pageOf } from '../../http/request/page.js';
 import { UUID } from '../../http/request/uuid-param.js';
 import { FormerIdsRepository } from '../../people/store/former-ids.repository.js';
+import { peopleOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
 import { HELD } from '../../sending/hold-code.js';
 import { Sending } from '../../sending/sending.js';
 import { openIfReadable, openUnlessDamaged } from '../../vault/unreadable-value.js';
+import { FINAL_RANK } from '../model/apply-event.js';
+import { isGone } from '../model/apply-fetch.js';
 import { nextSessionStep } from '../model/next-session-step.js';
-import { IS_NAMED } from '../model/session-columns.js';
 import { NO_FACTS, shownError } from '../model/session-facts.js';
-import { type SessionRow, stateSource } from '../model/session-row.js';
+import { isOwnState, type SessionRow } from '../model/session-row.js';
 import { type InsightPart, SessionSeal } from '../model/session-seal.js';
 import {
   type DocumentResponse,
@@ -26,64 +27,66 @@ import {
   type SessionResponse,
   UNKNOWN_CHOICES,
 } from '../model/session-view.js';
-import { numberSessions } from './session-numbering.js';
-import { DOCUMENT_COLUMNS, listStatement, WITH_PEOPLE } from './session-statements.js';
+import { SessionsRepository } from '../model/sessions.repository.js';
+import { CURRENT_DOCUMENTS, type PagePlace, pageStatement } from './session-statements.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
-/** A session's row with the external ids of its people. */
-export interface ReadSession extends Omit<SessionRow, 'request'> {
+/** A session's row without its request, which may be large. */
+type StoredSession = Omit<SessionRow, 'request'>;
+const omit = { request: true } as const;
+
+/** The same with the external ids of its people. */
+export interface ReadSession extends StoredSession {
   provider: string | null;
   clients: string[];
 }
 
 /** A document with its newest revision, as `DOCUMENT_COLUMNS` selects it. */
 export type StoredDocument = Omit<DocumentResponse, 'notes' | 'unreadable' | 'noteTemplateName'> & {
-  notes: Buffer | null;
+  notes: Uint8Array | null;
 };
-
-/** OFFSET 0 keeps the planner from reading all revisions. */
-const CURRENT_DOCUMENTS = `
-  SELECT ${DOCUMENT_COLUMNS}
-  FROM session_documents d CROSS JOIN LATERAL (
-    SELECT * FROM document_revisions WHERE document = d.id AND revision = d.revision OFFSET 0) AS r
-  WHERE d.session = $1 ORDER BY d.superseded_at DESC NULLS FIRST, d.position, d.id`;
 
 /** Reads sessions with their decrypted notes and insights; `id` is ours or the platform's. */
 @Injectable()
 export class SessionReader {
   constructor(
-    private readonly database: Database,
     private readonly prisma: PrismaService,
+    private readonly rows: SessionsRepository,
     private readonly seal: SessionSeal,
     private readonly platform: PlatformClient,
     private readonly formerIds: FormerIdsRepository,
     private readonly audit: Audit,
     private readonly sending: Sending,
     private readonly contract: Contract,
+    private readonly clock: Clock,
   ) {}
 
-  /** The session's row. @param tx reads within it @throws {Problem} 404 `unknown-session` */
-  async find(id: string, tx?: PoolClient): Promise<ReadSession> {
-    const read = () =>
-      (tx ?? this.database.pool).query<ReadSession>(
-        `SELECT ${WITH_PEOPLE} FROM sessions t WHERE ${IS_NAMED} ORDER BY session_id IS NOT DISTINCT FROM $2 LIMIT 1`,
-        [UUID.test(id) ? id : null, id],
-      );
-    let { rows } = await read();
-    // A request that waits to be sent is not locked here, because its claim would skip it.
-    if (!tx && rows[0]?.changed && rows[0].state !== 'Requested') {
-      await numberSessions(this.database);
-      ({ rows } = await read());
-    }
-    if (rows[0]) {
-      this.auditOf(rows[0]);
-      return rows[0];
-    }
-    throw new Problem('unknown-session', 'No session has this id. GET /v1/sessions lists them.');
+  /**
+   * The session's row, also by the id of a request that became an alias of it.
+   *
+   * @param tx reads within it
+   * @throws {Problem} 404 `unknown-session`
+   */
+  async find(id: string, tx: Tx = this.prisma): Promise<ReadSession> {
+    const where = { OR: [{ sessionId: id }, ...(UUID.test(id) ? [{ id }] : [])] };
+    const named = await tx.session.findMany({ where, omit });
+    const row = named.find(({ sessionId }) => sessionId !== id) ?? named[0];
+    if (!row) throw new Problem('unknown-session', 'No session has this id. GET /v1/sessions lists them.');
+    const { aliasOf } = row;
+    const shown = aliasOf === null ? row : await tx.session.findUniqueOrThrow({ where: { id: aliasOf }, omit });
+    const [session] = await withPeople(tx, [shown]);
+    this.auditOf(session as ReadSession);
+    return session as ReadSession;
+  }
+
+  /** Rows by our ids. @param tx reads within it */
+  async read(ids: string[], tx: Tx = this.prisma): Promise<Map<string, ReadSession>> {
+    const rows = await withPeople(tx, await tx.session.findMany({ where: { id: { in: ids } }, omit }));
+    return new Map(rows.map((row) => [row.id, row]));
   }
 
   /** @param tx reads within it @throws {Problem} 404 `unknown-session` */
-  async show(id: string, tx?: PoolClient): Promise<SessionResponse> {
+  async show(id: string, tx?: Tx): Promise<SessionResponse> {
     return this.view(await this.find(id, tx));
   }
 
@@ -94,32 +97,28 @@ export class SessionReader {
    */
   async list({ limit, cursor, provider, client, ...filter }: SessionsQuery): Promise<Page<SessionResponse>> {
     const after = decodeCursor<[updatedAt: string, id: string]>(cursor, 'time', 'uuid');
-    const { text, values } = listStatement({
+    const { text, values } = pageStatement({
       ...filter,
       after,
       providerUsers: provider === undefined ? undefined : await this.usersOf('provider', provider),
       clientUsers: client === undefined ? undefined : await this.usersOf('client', client),
       limit: limit + 1,
     });
-    await numberSessions(this.database);
-    const { rows } = await this.database.pool.query<ReadSession>(text, values);
-    return pageOf(
-      rows,
-      limit,
-      (row) => [row.updatedAt.toISOString(), row.id],
-      (row) => {
-        this.auditOf(row);
-        return this.view(row);
-      },
-    );
+    const found = await this.prisma.$queryRawUnsafe<PagePlace[]>(text, ...values);
+    // The places count, because a row may change before it is read.
+    const page = pageOf(found, limit, ({ updatedAt, id }) => [updatedAt.toISOString(), id]);
+    const rows = await this.read(page.items.map(({ id }) => id));
+    const sessions = page.items.flatMap(({ id }) => rows.get(id) ?? []).filter(({ aliasOf }) => aliasOf === null);
+    for (const session of sessions) this.auditOf(session);
+    return { items: sessions.map((session) => this.view(session)), nextCursor: page.nextCursor };
   }
 
   /** All notes, read in one snapshot because they may be regenerated concurrently. */
   async notes(id: string): Promise<{ session: SessionResponse; notes: NotesResponse }> {
-    const { row, documents } = await this.database.transaction(async (tx) => {
-      await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const { row, documents } = await this.prisma.transaction(async (tx) => {
+      await tx.$executeRaw`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`;
       const found = await this.find(id, tx);
-      return { row: found, documents: (await tx.query<StoredDocument>(CURRENT_DOCUMENTS, [found.id])).rows };
+      return { row: found, documents: await tx.$queryRawUnsafe<StoredDocument[]>(CURRENT_DOCUMENTS, found.id) };
     });
     const shown = documents.map((document) => this.openDocument(row.id, document));
     const notes = { sessionId: row.sessionId, notesRevision: row.notesRevision, documents: shown };
@@ -231,7 +230,7 @@ export class SessionReader {
 
   /** Adds a session and its people to the audit entry of the request. */
   auditOf(session: ReadSession): void {
-    this.audit.about('session', session.shownId);
+    this.audit.about('session', session.id);
     this.audit.about('platform-session', session.sessionId);
     this.audit.about('provider', session.provider);
     this.audit.about('client', ...session.clients);
@@ -242,9 +241,9 @@ export class SessionReader {
     const { date, sessionCreatedAt, recordingDurationMs, sessionDurationMs, error } = facts ?? NO_FACTS;
     const msOf = (text: string | null) => (text === null ? null : Number(text));
     const { sessionId, partnerAppointmentId, provider, clients, providerUserId, clientUserIds, noteTemplateIds } = row;
-    const { state, aiNotesEnabled, aiNotesFinal, notesRevision, incomplete, lastEventAt, fetchedAt, updatedAt } = row;
+    const { state, aiNotesEnabled, notesRevision, incomplete, lastEventAt, fetchedAt, updatedAt } = row;
     return {
-      id: row.shownId,
+      id: row.id,
       sessionId,
       partnerAppointmentId,
       provider,
@@ -254,12 +253,12 @@ export class SessionReader {
       noteTemplateIds,
       noteTemplates: noteTemplateIds.map((id) => ({ id, name: this.contract.templateName(id) })),
       state,
-      stateFrom: stateSource(row),
+      stateFrom: isOwnState(state) ? null : (row.stateFrom as SessionResponse['stateFrom']),
       correlationId: state === 'Unknown' ? row.correlationId : null,
       choices: state === 'Unknown' ? [...UNKNOWN_CHOICES] : [],
-      nextStep: nextSessionStep(row),
+      nextStep: nextSessionStep({ ...row, request: null }, this.clock.now(), this.rows.policy),
       aiNotesEnabled,
-      aiNotesFinal,
+      aiNotesFinal: row.aiNotesRank === FINAL_RANK,
       error:
         state === 'Requested' && this.sending.isHeldNow ? { code: HELD, message: null } : error && shownError(error),
       date,
@@ -270,9 +269,20 @@ export class SessionReader {
       incomplete,
       lastEventAt,
       fetchedAt,
-      goneAt: row.notFoundAt,
+      goneAt: isGone(row) ? row.notFoundAt : null,
       updatedAt,
       ...(!facts && { unreadable: Object.keys(NO_FACTS) }),
     };
   }
+}
+
+/** Rows with the external ids of their people, in one statement. */
+async function withPeople(db: Tx, rows: StoredSession[]): Promise<ReadSession[]> {
+  const users = rows.flatMap(({ providerUserId, clientUserIds }) => [providerUserId ?? [], clientUserIds].flat());
+  const people = await peopleOf(db, [...new Set(users)]);
+  return rows.map((row) => ({
+    ...row,
+    provider: people.get(row.providerUserId ?? '')?.externalId ?? null,
+    clients: row.clientUserIds.flatMap((user) => people.get(user)?.externalId ?? []),
+  }));
 }

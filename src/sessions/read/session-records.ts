@@ -8,6 +8,9 @@ import { SessionSeal } from '../model/session-seal.js';
 import { type ReadSession, SessionReader } from './session-reader.js';
 import { SessionTimeline } from './session-timeline.js';
 
+/** Sessions of a page. */
+const PAGE = 200;
+
 /** One page with a whole list. The limit is the largest that PostgreSQL's integer can count one more of. */
 const ALL: PageQuery = { limit: 2 ** 31 - 2 };
 
@@ -27,8 +30,14 @@ export class SessionRecords {
    * @param client external id
    */
   async idsOf(client: string): Promise<string[]> {
-    const { items } = await this.reader.list({ ...ALL, client });
-    return items.map(({ id }) => id);
+    const ids = new Set<string>();
+    let cursor: string | undefined;
+    do {
+      const { items, nextCursor } = await this.reader.list({ limit: PAGE, cursor, client });
+      for (const { id } of items) ids.add(id);
+      cursor = nextCursor ?? undefined;
+    } while (cursor !== undefined);
+    return [...ids];
   }
 
   /** Sessions of a client, read one by one; skips sessions that no longer belong to the client. */
@@ -41,11 +50,12 @@ export class SessionRecords {
 
   /** Parts that were changed or moved in the database are null, and listed in `unreadable`. */
   private async recordOf(session: ReadSession) {
-    const { id, shownId } = session;
+    const { id } = session;
     const { request, processings } = await this.prisma.session.findUniqueOrThrow({
       where: { id },
       select: { request: true, processings: true },
     });
+    const aliases = await this.prisma.session.findMany({ where: { aliasOf: id }, select: { id: true } });
     const notes = [];
     for (const document of (await this.reader.notes(id)).notes.documents) {
       const { documentId, noteTemplateId, noteTemplateName, sessionDocumentId, supersededAt } = document;
@@ -54,7 +64,7 @@ export class SessionRecords {
     }
     return {
       ...this.reader.view(session),
-      formerIds: id === shownId ? [] : [id],
+      formerIds: aliases.map((alias) => alias.id),
       notes,
       ...orUnreadable({
         transcript: await this.reader.transcript(id).catch(nullIfMissing).catch(undefinedIfDamaged),
@@ -81,8 +91,8 @@ export class SessionRecords {
   /** The subjects of sessions in the feed: all their ids, their processing ids and deliveries of the Processing API. */
   async feedSubjectsOf(ids: readonly string[]): Promise<string[]> {
     const rows = await this.prisma.session.findMany({
-      where: { shownId: { in: [...ids] } },
-      select: { id: true, shownId: true, sessionId: true, processings: { select: { processingId: true } } },
+      where: { OR: [{ id: { in: [...ids] } }, { aliasOf: { in: [...ids] } }] },
+      select: { id: true, sessionId: true, processings: { select: { processingId: true } } },
     });
     const processingIds = rows.flatMap(({ processings }) => processings.map(({ processingId }) => processingId));
     const subject = { in: [...processingIds, ...rows.flatMap(({ sessionId }) => sessionId ?? [])] };
@@ -91,7 +101,7 @@ export class SessionRecords {
       select: { id: true },
     });
     return [
-      ...new Set(rows.flatMap(({ id, shownId }) => [`sessions/${id}`, `sessions/${shownId}`])),
+      ...rows.map(({ id }) => `sessions/${id}`),
       ...processingIds.map((id) => `processing-sessions/${encodeURIComponent(id)}`),
       ...notesFinished.map(({ id }) => `webhook-deliveries/${id}`),
     ];
