@@ -167,7 +167,10 @@ describe('a session that is given up', () => {
     world.platform.simulator.state.sessions.remove(session);
     await refresh(session);
     await pass(8);
-    expect(await nextStep(session.sessionId)).toMatchObject({ what: 'none', why: expect.stringContaining('seven days') });
+    expect(await nextStep(session.sessionId)).toMatchObject({
+      what: 'none',
+      why: expect.stringContaining('seven days'),
+    });
     const before = fetches(404);
     await pass(8);
     expect(fetches(404)).toBe(before);

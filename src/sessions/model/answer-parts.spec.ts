@@ -1,5 +1,5 @@
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
-import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from './apply-fetch.js';
+import { factsAfter, fetchedInsights, fetchedNotes } from './apply-fetch.js';
 
 /** An answer with only the required fields of a Session (spec, Session). */
 const lean = (more: Partial<SessionAnswer> = {}): SessionAnswer => ({
