@@ -14,6 +14,7 @@ import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 import { Feeder } from '../../src/queue/work/feeder.js';
 import { Processes } from '../../src/queue/work/processes.js';
 import { WorkStore } from '../../src/queue/work/work-store.js';
+import { BURST_MS } from '../../src/sessions/model/next-lookup.js';
 import { httpAdapter, setupApp } from '../../src/setup.js';
 import { ManualFeeder, ManualProcesses, MemoryWorkStore } from '../memory-queue/manual-work.js';
 import type { MemoryStore } from '../memory-queue/memory-store.js';
@@ -126,14 +127,17 @@ function polled(waits: readonly [name: string, ms: number][]): Polled {
   };
 }
 
-/** Milliseconds until a session is due, which the feeder then adds. */
+/**
+ * Milliseconds until a session is due, which the feeder then adds. Half of them if a burst of events is fetched then: that is
+ * a short pause, too.
+ */
 async function nextSessionInMs(app: INestApplicationContext, clock: Clock): Promise<number> {
   const now = clock.now();
   const where = { dueAt: { gt: now } };
-  const next = await app
-    .get(PrismaService)
-    .session.findFirst({ where, orderBy: { dueAt: 'asc' }, select: { dueAt: true } });
-  return next?.dueAt ? next.dueAt.getTime() - now.getTime() : Number.POSITIVE_INFINITY;
+  const orderBy = { dueAt: 'asc' } as const;
+  const next = await app.get(PrismaService).session.findFirst({ where, orderBy, select: { dueAt: true } });
+  const inMs = next?.dueAt ? next.dueAt.getTime() - now.getTime() : Number.POSITIVE_INFINITY;
+  return inMs <= BURST_MS ? inMs / 2 : inMs;
 }
 
 /** @param inMs milliseconds until a job can start; undefined without any */

@@ -20,7 +20,7 @@ const BEAT_MS = 2_000;
 const STEP_MS = 1;
 
 /** Longest pause, in milliseconds, that `settle` waits out: debounces and the limiter of calls. */
-const SHORT_MS = 1_000;
+const SHORT_MS = 500;
 
 /** Rounds after which `settle` gives up. */
 const MAX_ROUNDS = 10_000;

@@ -12,12 +12,13 @@ const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform:
 const sessions = useArrivingSessions(world);
 const { newSession, toEnd, show, shownAs, notesOf, read, refresh, fetches, tell, unheard } = sessions;
 
+/** Expects a status of fetches: of the sessions, and of the calls to the platform that stop them. */
 async function healthAs(status: string, reason = '') {
   const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
-  const { causedBy = 'sessions' } = checks.sessions ?? {};
-  expect(checks.sessions?.status).toBe(status);
-  expect(checks[causedBy]?.reason ?? '').toContain(reason);
-  return checks.sessions;
+  const { sessions: own, platform } = checks;
+  expect([own?.status, platform?.status].includes('degraded') ? 'degraded' : own?.status).toBe(status);
+  expect(`${own?.reason ?? ''} ${platform?.reason ?? ''}`).toContain(reason);
+  return own;
 }
 
 const order = (rule: Parameters<typeof world.platform.injectFault>[0]) =>
@@ -105,11 +106,12 @@ describe('refreshing', () => {
     await world.settle();
     const { body: counts } = await world.call<{ failing: number }>('GET', '/v1/sessions/refreshes');
     expect(counts.failing).toBeGreaterThan(0);
-    expect(fetches(403)).toBe(1);
+    const first = fetches(403);
+    expect(first).toBeLessThan(all.length); // those in flight before the first answer was stored
     for (const pauses of [1, 2, 3]) {
       await world.advance('1 h');
       await world.settle();
-      expect(fetches(403)).toBe(1 + pauses);
+      expect(fetches(403)).toBe(first + pauses);
     }
     expect(await world.sql('SELECT max(failures) AS failures FROM sessions')).toEqual([{ failures: 0 }]);
     await healthAs('degraded', 'PLATFORM_API_KEY');

@@ -43,13 +43,12 @@ describe('with all fetch operations', () => {
     expect(await show(session.sessionId)).toMatchObject({ state: 'Done', stateFrom: 'platform' });
   });
 
-  test('announces notes when they are completed, and again when they can be read', async () => {
+  test('announces notes each time that other ones can be read', async () => {
     const { session } = await finished();
     beginRegeneration(world.platform.simulator.state, session, [SOAP]);
     takeStep(world.platform.simulator.state, session);
     await read(session, 2);
     const types = (await feedOf(session.sessionId)).map(([type]) => type);
-    expect(types.filter((type) => type === 'session.notes-completed')).toHaveLength(2);
     expect(types.filter((type) => type === 'session.notes-ready')).toHaveLength(2);
   });
 

@@ -83,7 +83,8 @@ export class CallGate {
   /**
    * Judges the end of a call, and stores what it says about all.
    *
-   * @returns `retryAt`: when a call that was stopped for a cause of all calls may go again; null for a fault of its row
+   * @returns `retryAt`: when a call that was stopped for a cause of all calls may go again; null for a fault of its row.
+   *   `succeededAt`: when the operation last succeeded
    */
   async judge(
     tx: Tx,
@@ -91,17 +92,27 @@ export class CallGate {
     { id, at, probes, refused }: GatedCall,
     ending: Ending,
     now: Date,
-  ): Promise<{ verdict: Verdict; retryAt: Date | null }> {
+  ): Promise<{ verdict: Verdict; retryAt: Date | null; succeededAt: Date | null }> {
     const last = refused?.status != null && { operation, code: refused.status, at: refused.at, hasFailed: false };
     const call = { operation, subject: id, beganAt: at, probes, refused: last || null };
-    const { verdict, limitedUntil } = await this.calls.judge(tx, call, ending, now);
+    const { verdict, limitedUntil, pauses } = await this.calls.judge(tx, call, ending, now);
     const stopped = new Date(Math.max(now.getTime() + STOPPED_MS, limitedUntil?.getTime() ?? 0));
-    return { verdict, retryAt: STOPS.includes(verdict) ? stopped : null };
+    const succeededAt = pauses.get(operation)?.succeededAt ?? null;
+    return { verdict, retryAt: STOPS.includes(verdict) ? stopped : null, succeededAt };
   }
 }
 
 /** True if an answer may be that of a wrong key or URL, so that its repetition for one row says that the row is to blame. */
 export const isRefusal = (verdict: Verdict): boolean => verdict === 'unauthorized' || verdict === 'elsewhere';
+
+/**
+ * True if a 404 is about its row. Of the first one it is not known whether the platform, or another server, has answered; of a
+ * later one it is, if the operation has succeeded for another row since.
+ *
+ * @param first when the first 404 of the row came; null if this is the first
+ */
+export const isKnownGone = (verdict: Verdict, first: Date | null, succeededAt: Date | null): boolean =>
+  verdict === 'gone' && first !== null && succeededAt !== null && succeededAt > first;
 
 /** The end of a failed call. */
 export function endingOf({ kind, status, isWrongAddress, retryAfterMs }: PlatformError): Ending {

@@ -5,7 +5,7 @@ import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { Metrics } from '../../monitoring/metrics.js';
 import type { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
-import { backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
+import { type Bounds, backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
 import { endByEvents } from '../model/apply-event.js';
 import {
   applyFetch,
@@ -21,7 +21,7 @@ import { plainCode, withoutMessage } from '../model/session-facts.js';
 import type { SessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { type LockedSession, SessionsRepository } from '../model/sessions.repository.js';
-import { CallGate, endingOf, faultOf, isRefusal } from './call-gate.js';
+import { CallGate, endingOf, faultOf, isKnownGone, isRefusal } from './call-gate.js';
 import { SessionContentRepository } from './session-content.repository.js';
 
 /** Seconds; from an event's first fetch to hours without the platform. */
@@ -126,17 +126,19 @@ export class FetchesRepository {
     return this.prisma.transaction(async (tx) => {
       const row = await this.sessions.lock(tx, fetch.id);
       const now = row?.now ?? fetch.at;
-      const { verdict, retryAt } = await this.gate.judge(tx, 'getSession', fetch, endingOf(error), now);
-      const fault = verdict === 'gone' ? 'gone' : faultOf(error);
+      const { verdict, retryAt, succeededAt } = await this.gate.judge(tx, 'getSession', fetch, endingOf(error), now);
+      const first = row?.fault === 'maybe-gone' ? row.refusedAt : null;
+      const isGone = row?.fault === 'gone' || isKnownGone(verdict, first, succeededAt);
+      const fault = verdict === 'gone' && isGone ? 'gone' : faultOf(error);
       if (!row || isOutdated(row, fetch)) return fault;
-      const waitMs = (bounds: typeof FAULT_BACKOFF) => backoffMs(row.failures + 1, this.random.fraction(), bounds);
-      const notFound = () => applyNotFound(row, fetch, now, waitMs(NOT_FOUND_BACKOFF));
+      const waitMs = (bounds: Bounds) => backoffMs(row.failures + 1, this.random.fraction(), bounds);
+      const isRefused = isRefusal(verdict) || fault === 'maybe-gone';
       const changes =
-        verdict === 'gone'
-          ? notFound()
+        fault === 'gone'
+          ? applyNotFound(row, fetch, now, waitMs(NOT_FOUND_BACKOFF))
           : {
               ...{ fault, failures: row.failures + (retryAt ? 0 : 1) },
-              ...(isRefusal(verdict) && { refusedAt: now, refusedStatus: error.status ?? null }),
+              ...(isRefused && { refusedAt: first ?? now, refusedStatus: error.status ?? null }),
               retryAt: retryAt ?? new Date(now.getTime() + waitMs(FAULT_BACKOFF)),
             };
       await this.sessions.save(tx, row, changes);

@@ -55,8 +55,8 @@ export function missingNotes(row: SessionRow): number {
  * | the platform does not find it                   | at `retryAt`, for seven days                                     |
  * | `publishEndBy`                                  | not fetched: its end is published                                |
  *
- * After another fault, nothing is fetched before `retryAt`. A session that does not end for thirty days since its last event is
- * given up, until an event or a refresh raises `changes`.
+ * After another fault, nothing is fetched before `retryAt`. If readers have seen no change for thirty days, a session that
+ * does not end, or whose fetches fail, is given up, until an event or a refresh raises `changes`.
  */
 export function nextLookup(row: SessionRow, now: Date, policy: LookupPolicy): Lookup {
   const { notFoundAt, retryAt, publishEndBy } = row;
@@ -81,9 +81,9 @@ interface Reason {
 
 function reasons(row: SessionRow, now: Date, policy: LookupPolicy): Reason[] {
   const { fetchedAt, updateUntil, rechecks } = row;
-  const isGivenUp = isUnended(row, now);
+  const isGivenUp = isOld(row, now);
   const found: Reason[] = [];
-  // After a refresh of one that was given up, one fetch follows, and no more if it fails.
+  // After a refresh of one that was given up, one fetch follows, and no more if that fails.
   if (row.changes > row.fetchedChanges && !(isGivenUp && row.failures > 0)) {
     const isBurst = fetchedAt !== null && now.getTime() - fetchedAt.getTime() < BURST_MS;
     const at = isBurst ? after(fetchedAt, BURST_MS) : now;
@@ -119,10 +119,9 @@ function again({ notFoundAt, retryAt }: SessionRow, now: Date): Reason[] {
   return isGivenUp ? [] : [{ at: retryAt ?? now, why: 'the platform did not find it' }];
 }
 
-/** True if a session has not ended for thirty days. */
-function isUnended({ state, createdAt, lastEventAt }: SessionRow, now: Date): boolean {
-  const since = lastEventAt !== null && lastEventAt > createdAt ? lastEventAt : createdAt;
-  return !hasEnded(state) && now.getTime() - since.getTime() >= UNENDED_MS;
+/** True if readers have seen no change for thirty days. */
+function isOld({ updatedAt }: SessionRow, now: Date): boolean {
+  return now.getTime() - updatedAt.getTime() >= UNENDED_MS;
 }
 
 function whyFailed({ fault, failures }: SessionRow): string {
@@ -132,7 +131,10 @@ function whyFailed({ fault, failures }: SessionRow): string {
 function whyNone(row: SessionRow, now: Date): string {
   if (row.notFoundAt !== null)
     return 'given up: the platform has not found it for seven days; a refresh fetches it again';
-  if (isUnended(row, now)) return 'given up: it has not ended for thirty days; an event or a refresh fetches it again';
+  if (!isOld(row, now)) return 'everything announced was fetched';
+  if (row.changes > row.fetchedChanges)
+    return 'given up: no fetch has succeeded for thirty days; a refresh tries again';
+  if (!hasEnded(row.state)) return 'given up: it has not ended for thirty days; an event or a refresh fetches it again';
   return 'everything announced was fetched';
 }
 

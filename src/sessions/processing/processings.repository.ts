@@ -7,7 +7,7 @@ import { backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/ba
 import type { DueRow } from '../../queue/work/feeder.js';
 import type { WorkQueue } from '../../queue/work/work-queue.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
-import { CallGate, endingOf, faultOf, isRefusal } from '../fetch/call-gate.js';
+import { CallGate, endingOf, faultOf, isKnownGone, isRefusal } from '../fetch/call-gate.js';
 import { FetchesRepository } from '../fetch/fetches.repository.js';
 import { SessionContentRepository } from '../fetch/session-content.repository.js';
 import { applyEvent } from '../model/apply-event.js';
@@ -131,8 +131,15 @@ export class ProcessingsRepository {
     const { processingId, now } = row;
     return this.prisma.transaction(async (tx) => {
       const call = this.judged(row, probes);
-      const { verdict, retryAt } = await this.gate.judge(tx, 'getProcessingSession', call, endingOf(error), now);
-      const isGone = verdict === 'gone';
+      const { verdict, retryAt, succeededAt } = await this.gate.judge(
+        tx,
+        'getProcessingSession',
+        call,
+        endingOf(error),
+        now,
+      );
+      const first = row.fault === 'maybe-gone' ? row.refusedAt : null;
+      const isGone = verdict === 'gone' && (row.fault === 'gone' || isKnownGone(verdict, first, succeededAt));
       const notFoundAt = isGone ? (row.notFoundAt ?? now) : null;
       const since = notFoundAt ?? row.lastEventAt ?? row.now;
       const isGivenUp = now.getTime() - since.getTime() >= (isGone ? NOT_FOUND_MS : UNENDED_MS);
@@ -143,7 +150,10 @@ export class ProcessingsRepository {
         where: { processingId, changes: row.changes },
         data: {
           ...{ fault, failures: row.failures + (retryAt ? 0 : 1), notFoundAt },
-          ...(isRefusal(verdict) && { refusedAt: now, refusedStatus: error.status ?? null }),
+          ...((isRefusal(verdict) || fault === 'maybe-gone') && {
+            refusedAt: first ?? now,
+            refusedStatus: error.status ?? null,
+          }),
           dueAt: isGivenUp ? null : (retryAt ?? new Date(now.getTime() + waitMs)),
         },
       });
