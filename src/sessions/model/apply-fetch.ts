@@ -76,7 +76,7 @@ export const NO_FAULT = {
 };
 
 /** The shown fields of a session after an answer. A field that the answer lacks, or whose value is unreadable, stays. */
-export function shownBy(row: SessionRow, answer: SessionAnswer) {
+export function shownBy(row: Omit<SessionRow, 'request'>, answer: SessionAnswer) {
   const appointment = shownAppointment(answer.partnerAppointmentId ?? row.eventAppointmentId);
   return {
     // A platform state named like one of this service would be mistaken for it.
