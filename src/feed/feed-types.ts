@@ -52,7 +52,8 @@ export const FEED_TYPES = {
     shows: '`GET /v1/sessions/{id}` has the session.',
   },
   'session.notes-ready': {
-    means: 'New or changed notes were fetched. Read them. Needs `getSession` in the contract file.',
+    means:
+      'New or changed notes were fetched, or a part of the answer cannot be read (`incomplete`). Read the notes. Needs `getSession` in the contract file.',
     shows: '`GET /v1/sessions/{id}/notes` has the notes of this `notesRevision`.',
   },
   'session.transcript-ready': {

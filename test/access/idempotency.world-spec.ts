@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WorldService } from '../../harness/world/world-service.js';
 import { Problem } from '../../src/http/problem/problem.js';
-import { SessionRequests } from '../../src/sessions/create/session-requests.js';
+import { SessionRequests } from '../../src/sessions/create/session-requests.service.js';
 import { useAccess } from './use-access.js';
 
 const { world, ask, makeKey } = useAccess();

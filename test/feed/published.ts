@@ -2,8 +2,8 @@ import type { World } from '../../harness/world/world.js';
 import type { FeedEventResponse, FeedPageResponse } from '../../src/feed/feed.dto.js';
 import type { FeedType } from '../../src/feed/feed-types.js';
 
-/** How long an event may take, in real seconds. World time passes only in `provoke`. */
-const WAIT_SECONDS = 10;
+/** How long an event may take, in real seconds: the maximum of `Prefer: wait`. World time passes only in `provoke`. */
+const WAIT_SECONDS = 60;
 
 /** Waits for events as an EHR does, which reads their subjects at once. */
 export function publishedIn(world: World) {

@@ -101,7 +101,7 @@ test('looks for lost work a second after a notification by the same process', as
   await start();
   await add('0 s');
   const notifier = new QueueNotifier(world.get(Clock), world.get(QueueStore), poller);
-  notifier.notify('sessions');
+  notifier.notify('compliance');
   await pass(1);
   expect(runs).toEqual(['chores']);
 });

@@ -92,7 +92,7 @@ test('workers listen again after a LISTEN fails', async () => {
 test('a worker that closes leaves the shared connections open', async () => {
   const queues = open();
   await queues.allActivated();
-  await queues.store.work('sessions', async () => undefined).close();
+  await queues.store.work('compliance', async () => undefined).close();
   await queues.allActivated();
 });
 
@@ -101,14 +101,14 @@ test('a worker that closes waits for the activation in progress', async () => {
   let end = () => {};
   const store = new QueueStore(envOf(world.database.url), new Clock());
   closers.push(() => store.onApplicationShutdown());
-  const worker = store.work('sessions', () => {
+  const worker = store.work('compliance', () => {
     isActive = true;
     return new Promise<void>((resolve) => {
       end = resolve;
     });
   });
   await world.eventually('an activation is in progress', async () => {
-    await store.add('sessions', 0);
+    await store.add('compliance', 0);
     return isActive;
   });
   const closed = worker.close().then(() => 'closed');

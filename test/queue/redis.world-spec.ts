@@ -45,12 +45,12 @@ const prepare = (url: string) => prepareQueueStore(envOf(url), undefined);
 function open(url: string) {
   const store = new QueueStore(envOf(url), new Clock());
   let activations = 0;
-  const worker = store.work('sessions', async () => {
+  const worker = store.work('compliance', async () => {
     activations += 1;
   });
   const queues = {
     store,
-    notify: () => store.add('sessions', 0),
+    notify: () => store.add('compliance', 0),
     activations: () => activations,
     health: () => store.health(),
     close: () =>

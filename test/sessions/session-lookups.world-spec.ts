@@ -1,8 +1,6 @@
 import { beginRegeneration } from '../../simulator/sessions/session-run.js';
-import { ProcessingRefresher } from '../../src/sessions/refresh/processing-refresher.js';
-import { SessionRefresher } from '../../src/sessions/refresh/refresh.repository.js';
-import { RefreshScheduler } from '../../src/sessions/refresh/refresh-scheduler.repository.js';
-import { statementsOf } from '../support/statements.js';
+import { PlatformClient } from '../../src/platform/clients/platform-client.js';
+import { RefreshesRepository } from '../../src/sessions/fetch/refreshes.repository.js';
 import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 import { useArrivingSessions } from './arriving-sessions.js';
@@ -68,7 +66,7 @@ describe('a session that the platform does not know', () => {
   it.each(['gone', 'maybe-gone'])('is looked up soon after an event while it is %s', async (fault) => {
     const session = done();
     await read(session, 1);
-    const wait = `fault = $1, failures = 9, due_at = now() + interval '1 day'`;
+    const wait = `fault = $1, failures = 9, not_found_at = now(), retry_at = now() + interval '1 day', due_at = now() + interval '1 day'`;
     await world.sql(`UPDATE sessions SET ${wait}`, [fault]);
     const before = fetches();
     const [{ sessionId }, providerUserId] = [session, sessions.provider];
@@ -120,72 +118,82 @@ describe('a session that the platform does not know', () => {
   });
 });
 
-describe('the limits of lookups', () => {
-  /** Handles all events without fetching. An event whose session is locked is due again later. */
-  async function handleEvents(): Promise<void> {
-    await world.platform.webhooksSent();
-    do {
-      await world.work.inbox();
-      await world.advance('1 s');
-    } while ((await world.sql('SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL')).length > 0);
-  }
-
-  it('allow two for processing ids, which never delay notes', async () => {
-    world.platform.hold({ operation: 'getProcessingSession', count: null });
-    for (const { processingId } of Array.from({ length: 4 }, () => unheard(done))) {
-      tell({ eventType: 'PROCESSING_SESSION_FINISHED', payload: { processingId } });
-    }
-    await handleEvents();
-    world.get(ProcessingRefresher).trigger();
-    await world.untilCalled('getProcessingSession', 1);
-    const session = done();
-    await handleEvents();
-    await world.get(SessionRefresher).run();
-    expect((await notesOf(session.sessionId)).documents).toHaveLength(1);
-    expect(world.platform.arrivals('getProcessingSession')).toBe(2);
-    world.platform.release();
-    await world.get(ProcessingRefresher).finished();
-  });
-
-  it('reserve one for sessions with events during a bulk refresh', async () => {
+describe('a refresh of all sessions', () => {
+  it('fetches them after sessions with events', async () => {
     const old = Array.from({ length: 6 }, done);
     await world.settle();
-    const before = fetches();
-    world.platform.hold({ operation: 'getSession', count: 3 });
-    await world.call('POST', '/v1/sessions/refreshes', { body: { since: '2026-01-01' } });
-    const refresher = world.get(SessionRefresher);
-    refresher.trigger();
-    await world.untilCalled('getSession', before + 2);
-    const recent = [done(), done()];
-    await handleEvents();
-    await refresher.run();
-    for (const { sessionId } of recent) expect((await notesOf(sessionId)).documents).toHaveLength(1);
-    const waiting = 'SELECT 1 FROM sessions WHERE lane = 1 AND lease_owner IS NULL';
-    expect(await world.sql(waiting)).toHaveLength(old.length - 3);
-    world.platform.release();
-    await refresher.finished();
+    await world.advance('1 min');
+    const order: string[] = [];
+    const client = world.get(PlatformClient);
+    const get = client.getSession.bind(client);
+    jest.spyOn(client, 'getSession').mockImplementation((sessionId, options) => {
+      order.push(sessionId);
+      return get(sessionId, options);
+    });
+    expect(await world.get(RefreshesRepository).since(new Date('2026-01-01'))).toBe(old.length);
+    const recent = done();
+    await world.platform.webhooksSent();
+    await world.work.inbox();
     await world.settle();
-    expect(await world.sql('SELECT 1 FROM sessions WHERE lane = 1')).toEqual([]);
+    expect(order[0]).toBe(recent.sessionId);
+    expect([...new Set(order)].sort()).toEqual([...old, recent].map(({ sessionId }) => sessionId).sort());
   });
 
-  it('let a bulk refresh schedule in batches, after sessions with events', async () => {
+  it('counts and fetches more than one batch', async () => {
     await world.sql(
-      `INSERT INTO sessions (id, shown_id, session_id, state, updated_at, due_at, wanted_generation)
-       SELECT id, id, 'bulk-' || n, 'Done', '2031-01-01', CASE WHEN n = 1 THEN now() END, 1
-       FROM (SELECT n, gen_random_uuid() AS id FROM generate_series(1, 1200) n) AS made`,
+      `INSERT INTO sessions (id, session_id, state, updated_at)
+       SELECT gen_random_uuid(), 'bulk-' || n, 'Done', '2031-01-01' FROM generate_series(1, 1200) n`,
     );
-    const statements = await statementsOf(['sessions'], async () => {
-      expect(await world.get(RefreshScheduler).scheduleRefreshesSince(new Date('2030-12-31'))).toBe(1_200);
+    expect(await world.get(RefreshesRepository).since(new Date('2030-12-31'))).toBe(1_200);
+    const { body } = await world.call<object>('GET', '/v1/sessions/refreshes');
+    expect(body).toEqual({ pending: 1_200, failing: 0 });
+  });
+});
+
+describe('a session that is given up', () => {
+  const nextStep = async (id: string) => (await show(id)).nextStep;
+  /** Lets time pass, in steps. */
+  async function pass(days: number): Promise<void> {
+    for (let hours = 0; hours < days * 24; hours += 12) {
+      await world.advance('12 h');
+      await world.settle();
+    }
+  }
+
+  it('has answered 404 for seven days; a refresh fetches it again', async () => {
+    const session = done();
+    await read(session, 1);
+    await fetchAnother();
+    world.platform.simulator.state.sessions.remove(session);
+    await refresh(session);
+    await pass(8);
+    expect(await nextStep(session.sessionId)).toMatchObject({
+      what: 'none',
+      why: expect.stringContaining('seven days'),
     });
-    const sizes = statements.flatMap(({ values }) => (Array.isArray(values[0]) ? [values[0].length] : []));
-    expect(sizes).toEqual([500, 500, 200]);
-    const lanes = await world.sql(
-      `SELECT session_id = 'bulk-1' AS announced, array_agg(DISTINCT lane) AS lanes FROM sessions GROUP BY 1 ORDER BY 1`,
-    );
-    expect(lanes).toEqual([
-      { announced: false, lanes: [1] },
-      { announced: true, lanes: [0] },
-    ]);
+    const before = fetches(404);
+    await pass(8);
+    expect(fetches(404)).toBe(before);
+    await refresh(session);
+    await world.settle();
+    expect(fetches(404)).toBe(before + 1);
+    expect(await nextStep(session.sessionId)).toMatchObject({ what: 'none' });
+  });
+
+  it('has not ended for thirty days; an event fetches it again', async () => {
+    const session = sessions.newSession({ noteTemplateIds: [SOAP] });
+    await world.settle();
+    await pass(32);
+    expect(await nextStep(session.sessionId)).toMatchObject({
+      what: 'none',
+      why: expect.stringContaining('thirty days'),
+    });
+    const before = fetches();
+    await pass(3);
+    expect(fetches()).toBe(before);
+    sessions.toEnd(session);
+    await read(session, 1);
+    expect((await show(session.sessionId)).state).toBe('Done');
   });
 });
 
@@ -201,7 +209,6 @@ describe('a session that is processed again', () => {
     unheard(() => sessions.toEnd(session));
     await world.advance('1 min');
     await read(session, 2);
-    expect(await rows()).toMatchObject([{ reopened_at: null }]);
   });
 
   it('keeps its notes if it fails', async () => {

@@ -27,7 +27,7 @@ describe('refreshing', () => {
   const generations = async () =>
     (
       await world.sql<{ wanted: number; fetched: number }>(
-        'SELECT wanted_generation AS wanted, fetched_generation AS fetched FROM sessions',
+        'SELECT changes AS wanted, fetched_changes AS fetched FROM sessions',
       )
     )[0] ?? { wanted: 0, fetched: 0 };
 
@@ -278,7 +278,7 @@ describe('the processing API', () => {
       const session = newSession();
       toEnd(session);
       await read(session, 1);
-      const generations = 'SELECT wanted_generation AS wanted, fetched_generation AS fetched FROM sessions';
+      const generations = 'SELECT changes AS wanted, fetched_changes AS fetched FROM sessions';
       const [before] = await world.sql<{ wanted: number }>(generations);
       const payload = { [notesFinishedPayload]: session[notesFinishedPayload] };
       world.platform.simulator.state.deliveries.sendRaw(

@@ -1,9 +1,9 @@
 import type { PoolClient } from 'pg';
-import { backoffMs } from '../../queue/work/backoff.js';
 import { type DueColumns, DueLoop, type DueLoopDeps, type DueWork } from '../../due-rows/due-loop.js';
 import { DueRows, type DueTable, type Leased } from '../../due-rows/due-rows.js';
 import { errorTrace } from '../../errors/error-trace.js';
 import type { Metrics } from '../../monitoring/metrics.js';
+import { backoffMs } from '../../queue/work/backoff.js';
 import { UnreadableValue } from '../../vault/unreadable-value.js';
 import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
 import { FetchPause, isPauseCause, isRefusal, type PauseCause } from './fetch-pause.js';

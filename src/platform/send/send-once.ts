@@ -1,5 +1,4 @@
 import type { PoolClient } from 'pg';
-import { backoffMs } from '../../queue/work/backoff.js';
 import { type DueColumns, DueLoop, type DueLoopDeps, type DueWork } from '../../due-rows/due-loop.js';
 import { DueRows, type DueTable, type Leased } from '../../due-rows/due-rows.js';
 import { type Lease, RELEASE } from '../../due-rows/lease.js';
@@ -7,6 +6,7 @@ import { errorTrace } from '../../errors/error-trace.js';
 import { Problem } from '../../http/problem/problem.js';
 import type { Metrics } from '../../monitoring/metrics.js';
 import type { Bind } from '../../queue/notifier/poller.js';
+import { backoffMs } from '../../queue/work/backoff.js';
 import { Sending } from '../../sending/sending.js';
 import { PlatformError } from '../contract/platform-errors.js';
 import { FetchPause, type PauseCause } from '../fetch/fetch-pause.js';
