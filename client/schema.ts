@@ -2116,7 +2116,7 @@ export interface components {
             /** @description Its position in the feed, for `after` */
             cursor: string;
             /** @enum {string} */
-            type: "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.merged" | "session.needs-review" | "session.notes-completed" | "session.notes-ready" | "session.processing-started" | "session.transcript-ready" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "user.created";
+            type: "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.merged" | "session.needs-review" | "session.notes-ready" | "session.processing-started" | "session.transcript-ready" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "user.created";
             /** Format: date-time */
             at: string;
             /**
@@ -2165,7 +2165,7 @@ export interface components {
         };
         NewSubscriptionRequest: {
             /** @description Only events of these types. Defaults to all, including types of later versions */
-            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /**
              * @description Headers to send with each push, such as a gateway needs: at most 10. They are stored encrypted, and never shown
              * @example {
@@ -2206,7 +2206,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @description Null for all */
-            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /**
              * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
              *     or the database was restored; PATCH `after` to choose where to continue
@@ -2265,7 +2265,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @description Null for all */
-            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /**
              * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
              *     or the database was restored; PATCH `after` to choose where to continue
@@ -2341,7 +2341,7 @@ export interface components {
         ChangeSubscriptionRequest: {
             url?: string;
             /** @description Only events of these types; null for all */
-            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-completed" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /** @description Replaces all headers that are sent with each push; null for none. Needed if `url` names another host, and there are any */
             headers?: {
                 [key: string]: string;
@@ -5381,7 +5381,7 @@ export interface operations {
                 /** @description partnerAppointmentId */
                 appointment?: string;
                 updatedSince?: string;
-                state?: "Done" | "Error" | "InProgress" | "Processing" | "Rejected" | "Requested" | "Unknown";
+                state?: "Done" | "Error" | "InProgress" | "Merged" | "Processing" | "Rejected" | "Requested" | "Unknown";
                 /** @description By last change; defaults to oldest-first, so that a returning reader gets only changed sessions */
                 order?: "newest-first" | "oldest-first";
             };

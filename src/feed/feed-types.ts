@@ -47,10 +47,6 @@ export const FEED_TYPES = {
     means: 'The platform is processing the session.',
     shows: '`GET /v1/sessions/{id}` has `state` Processing.',
   },
-  'session.notes-completed': {
-    means: 'The platform finished some notes; may repeat. Wait for `session.notes-ready`.',
-    shows: '`GET /v1/sessions/{id}` has the session.',
-  },
   'session.notes-ready': {
     means:
       'New or changed notes were fetched, or a part of the answer cannot be read (`incomplete`). Read the notes. Needs `getSession` in the contract file.',
@@ -62,7 +58,8 @@ export const FEED_TYPES = {
   },
   'session.completed': {
     means: 'Processing has ended. With `aiNotesEnabled` false there will be no notes: stop waiting.',
-    shows: '`GET /v1/sessions/{id}` has `state` Done, the final `aiNotesEnabled`, and `aiNotesFinal` true.',
+    shows:
+      '`GET /v1/sessions/{id}` has `state` Done. `aiNotesEnabled` is final, unless no event has told it within ten minutes: then `aiNotesFinal` is false.',
   },
   'session.needs-review': {
     means: 'A request for a session has an unknown outcome. Resolve it, or show it to an administrator.',

@@ -13,7 +13,7 @@ const sessions = useArrivingSessions(world);
 const { newSession, toEnd } = sessions;
 const { published, shown } = publishedIn(world);
 
-type SessionEvent = Exclude<Extract<FeedType, `session.${string}`>, 'session.notes-completed'>;
+type SessionEvent = Extract<FeedType, `session.${string}`>;
 
 const WISH = { provider: 'p-1', client: 'c-1', noteTemplateIds: [SOAP], input: { text: { text: 'Slept better.' } } };
 
