@@ -135,7 +135,8 @@ test('a hold follows a rename and a merge, and defers deletion by a snapshot', a
 });
 
 test('a joint session stays while one of its clients is held, also if all are deleted', async () => {
-  await world.sql('UPDATE sessions SET client_user_ids = $1', [[userOf('c-held'), userOf('c-free')]]);
+  const clients = [userOf('c-held'), userOf('c-free')];
+  await world.sql('UPDATE sessions SET client_user_ids = $1, ever_client_user_ids = $1', [clients]);
   await hold();
   for (const id of ['c-free', 'c-held']) await world.call('DELETE', `/v1/clients/${id}`);
   await world.settle();

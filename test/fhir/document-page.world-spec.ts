@@ -61,8 +61,8 @@ async function store(all: readonly AnySession[]): Promise<void> {
   await world.sql('TRUNCATE sessions CASCADE');
   for (const { id, clients, appointment, documents, updated } of all) {
     await world.sql(
-      `INSERT INTO sessions (id, shown_id, state, client_user_ids, partner_appointment_id, updated_at, notes_revision, changed)
-       VALUES ($1, $1, 'Done', $2, $3, $4, 1, false)`,
+      `INSERT INTO sessions (id, state, client_user_ids, ever_client_user_ids, partner_appointment_id, updated_at, notes_revision)
+       VALUES ($1, 'Done', $2, $2, $3, $4, 1)`,
       [id, clients, appointment, at(updated)],
     );
     for (const [ordinal, document] of documents.entries()) {

@@ -32,7 +32,7 @@ async function fill(shareWithNotes = 0.1): Promise<void> {
   const connection = await world.database.pool.connect();
   await fillTo(ROWS, connection, 'sessions');
   await connection.query(`SET session_replication_role = replica;
-    UPDATE sessions SET client_user_ids = ARRAY[id::text], partner_appointment_id = id::text,
+    UPDATE sessions SET client_user_ids = ARRAY[id::text], ever_client_user_ids = ARRAY[id::text], partner_appointment_id = id::text,
       updated_at = to_timestamp(1700000000 + random() * 60000000), notes_revision = (random() < ${shareWithNotes})::int
     WHERE id NOT IN (SELECT session FROM session_documents);
     INSERT INTO session_documents SELECT gen_random_uuid(), s.id, d.note_template_id, d.ordinal, d.session_document_id,

@@ -116,9 +116,7 @@ test('a person in review and a request with an unknown outcome are causes, but r
     `INSERT INTO people (id, kind, external_id, profile, profile_hash, state)
      VALUES (gen_random_uuid(), 'client', 'c-1', '', '', 'needs-review')`,
   );
-  await world.sql(
-    `INSERT INTO sessions (id, shown_id, state, requested_at) SELECT id, id, 'Unknown', now() FROM gen_random_uuid() AS id`,
-  );
+  await world.sql(`INSERT INTO sessions (id, state, requested_at) VALUES (gen_random_uuid(), 'Unknown', now())`);
   await world.advance('3 s');
   const { health, overview, status, exitCode } = await reportsOf(world);
   expect([health.code, health.status, exitCode]).toEqual([200, 'degraded', 2]);

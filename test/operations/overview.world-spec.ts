@@ -136,9 +136,9 @@ test('shows the delay from event to note, and the oldest event without its note'
     awaitedSince: null,
   });
   const [session] = await world.sql<{ id: string }>(
-    `INSERT INTO sessions (id, shown_id, session_id, state, wanted_generation, fetched_generation, last_event_at, fetched_at, due_at)
-     VALUES (gen_random_uuid(), gen_random_uuid(), 'awaited', 'Processing', 2, 1, '2026-03-01T10:00:00Z', '2026-03-01T09:00:00Z', now() + interval '1 day'),
-       (gen_random_uuid(), gen_random_uuid(), 'asked-for', 'Processing', 2, 1, '2026-03-01T08:00:00Z', '2026-03-01T09:00:00Z', now() + interval '1 day')
+    `INSERT INTO sessions (id, session_id, state, changes, fetched_changes, last_event_at, fetched_at, due_at)
+     VALUES (gen_random_uuid(), 'awaited', 'Processing', 2, 1, '2026-03-01T10:00:00Z', '2026-03-01T09:00:00Z', now() + interval '1 day'),
+       (gen_random_uuid(), 'asked-for', 'Processing', 2, 1, '2026-03-01T08:00:00Z', '2026-03-01T09:00:00Z', now() + interval '1 day')
      RETURNING id`,
   );
   const [document] = await world.sql<{ id: string }>(

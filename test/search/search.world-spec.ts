@@ -71,10 +71,7 @@ describe('a search', () => {
   test('shows at most ten results, and whether more match', async () => {
     for (let n = 0; n < 11; n += 1) {
       const id = `0192aaaa-0000-7000-8000-0000000000${n + 10}`;
-      await world.sql(
-        `INSERT INTO sessions (id, shown_id, state, partner_appointment_id) VALUES ($1, $1, 'Done', 'A-9')`,
-        [id],
-      );
+      await world.sql(`INSERT INTO sessions (id, state, partner_appointment_id) VALUES ($1, 'Done', 'A-9')`, [id]);
     }
     const { body } = await find('A-9');
     expect([body.items.length, body.more]).toEqual([10, true]);

@@ -1,8 +1,7 @@
 import { OptionalMoment, OptionalOneOf, OptionalText } from '../../http/request/fields.js';
 import { PageQuery } from '../../http/request/page.js';
 import { PLATFORM_ID_MAX } from '../../platform/contract/wire-types.js';
-import { codesOf, WORDS } from '../../words/words.js';
-import type { ShownState } from '../model/session-row.js';
+import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 
 const STATES = codesOf(WORDS.sessionState);
 const ORDERS = ['oldest-first', 'newest-first'] as const;
@@ -22,7 +21,7 @@ export class SessionsQuery extends PageQuery {
   appointment?: string;
 
   @OptionalOneOf(STATES)
-  state?: ShownState;
+  state?: CodeOf<'sessionState'>;
 
   @OptionalMoment()
   updatedSince?: string;
