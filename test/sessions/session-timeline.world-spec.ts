@@ -2,7 +2,7 @@ import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import type { Page } from '../../src/http/request/page.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import type { TimelineEntryResponse } from '../../src/sessions/read/timeline.dto.js';
-import { SessionEventsRepository } from '../../src/sessions/refresh/session-events.repository.js';
+import { SessionEventsHandler } from '../../src/sessions/session-events.handler.js';
 import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 import { texts, useArrivingSessions } from './arriving-sessions.js';
@@ -107,7 +107,7 @@ describe('the timeline of a session', () => {
     const session = newSession();
     await world.settle();
     const { id } = await show(session.sessionId);
-    jest.spyOn(world.get(SessionEventsRepository), 'recordEvent').mockRejectedValueOnce(new TypeError('no'));
+    jest.spyOn(world.get(SessionEventsHandler), 'handle').mockRejectedValueOnce(new TypeError('no'));
     tell({ eventType: 'SESSION_PROCESSING_STARTED', sessionId: session.sessionId, providerUserId: 'p' });
     await world.settle();
     const failed = (await timeline(id)).items.find(({ event }) => event?.state === 'failed');
