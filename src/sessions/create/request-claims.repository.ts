@@ -154,7 +154,7 @@ export class RequestClaims {
   private async mayOwn(tx: Tx, request: LockedSession, known: LockedSession | undefined): Promise<boolean> {
     const { correlationId, providerUserId, requestedAt } = request;
     if (requestedAt !== null && known && known.createdAt < requestedAt) return false;
-    const where = { correlationId, providerUserId, abandoned: true, attemptedAt: { not: null } };
+    const where = { correlationId, providerUserId, abandoned: true, callNo: { gt: 0 } };
     return (await tx.session.count({ where })) === 0;
   }
 
