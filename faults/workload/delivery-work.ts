@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type Sent, WebhookSender } from '../../harness/webhook-sender.js';
 import type { SessionEventType } from '../../src/platform/contract/wire-types.js';
 import { WEBHOOK_SECRET, type World } from '../world.js';
+import { checkSessions } from './session-checks.js';
 
 /** The events of a session. In any order, its state is final once COMPLETED was received. */
 const EVENTS: { eventType: SessionEventType; aiNotesEnabled: boolean | null }[] = [
@@ -21,7 +22,7 @@ interface KnownSession {
   state: string;
   notes: boolean;
   final: boolean;
-  wanted: number;
+  changes: number;
 }
 
 /** A stream of webhooks until it is stopped: four for each session, shuffled, some of them duplicated. */
@@ -69,7 +70,8 @@ export class DeliveryWork {
     );
     oracle.same('every delivery ends processed', await world.count("webhook_deliveries WHERE state <> 'processed'"), 0);
     oracle.same('some webhooks were acknowledged', acknowledged.length > 0, true);
-    await this.checkSessions(acknowledged);
+    await this.checkEvents(acknowledged);
+    await checkSessions(world);
     return sent;
   }
 
@@ -85,10 +87,10 @@ export class DeliveryWork {
     return true;
   }
 
-  private async checkSessions(acknowledged: Sent[]): Promise<void> {
+  private async checkEvents(acknowledged: Sent[]): Promise<void> {
     const rows = await this.world.rows<KnownSession>(
       `SELECT session_id AS id, event_state AS state, ai_notes_enabled AS notes, ai_notes_rank = 2 AS final,
-              changes AS wanted FROM sessions`,
+              changes FROM sessions`,
     );
     const sessions = new Map(rows.map((row) => [row.id, row]));
     const received = new Map<string, Set<string>>();
@@ -98,7 +100,7 @@ export class DeliveryWork {
     }
     const wrong = [...received].filter(([id, types]) => {
       const row = sessions.get(id);
-      if (!row || row.wanted < types.size) return true;
+      if (!row || row.changes < types.size) return true;
       return types.size === EVENTS.length && !(row.state === 'Done' && row.notes && row.final);
     });
     this.world.oracle.none(

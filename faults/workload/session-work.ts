@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { SimulatedSession } from '../../simulator/sessions/session.js';
 import type { World } from '../world.js';
 import type { FeedWatch } from './feed-watch.js';
+import { checkFetchedSessions } from './session-checks.js';
 
 /** Requests in flight at the same time. */
 const CONCURRENCY = 6;
@@ -72,6 +73,7 @@ export class SessionWork {
     await this.checkNotes();
     await feed.readToEnd();
     await this.checkRequests(feed);
+    await checkFetchedSessions(world);
   }
 
   private async ask(key?: () => string): Promise<void> {

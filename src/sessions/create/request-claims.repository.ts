@@ -51,7 +51,7 @@ export class RequestClaims {
       await this.noteEvidence(tx, request, sessionId);
       return known ? this.merge(tx, request, known) : this.settled(request, sessionId);
     }
-    return { changes: {}, ...(known ? { row: known, isNew: false } : await this.sessions.lockOrCreate(tx, sessionId)) };
+    return { changes: {}, ...(known ? { row: known, isNew: false } : await this.sessions.createOrLock(tx, sessionId)) };
   }
 
   /**

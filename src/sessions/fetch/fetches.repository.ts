@@ -18,7 +18,6 @@ import {
 } from '../model/apply-fetch.js';
 import { nextLookup } from '../model/next-lookup.js';
 import { plainCode, withoutMessage } from '../model/session-facts.js';
-import type { SessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { type LockedSession, SessionsRepository } from '../model/sessions.repository.js';
 import { CallGate, endingOf, faultOf, isKnownGone, isRefusal } from './call-gate.js';
@@ -103,15 +102,16 @@ export class FetchesRepository {
     const known = this.seal.openFacts(row);
     const isErased = await this.content.isErased(tx, row, answer.clientUserIds ?? undefined);
     const notes = isErased ? undefined : fetchedNotes(answer);
-    const stored = notes && (await this.content.storeNotes(tx, id, notes, { now, eventAt: fetch.eventAt }));
+    const isFirst = row.fetchedAt === null;
+    const stored = notes && (await this.content.storeNotes(tx, id, notes, { now, eventAt: fetch.eventAt }, isFirst));
     const { readable: notesChanged = false, newRevisions = 0 } = stored ?? {};
-    const transcriptChanged = !isErased && (await this.content.storeInsights(tx, id, fetchedInsights(answer), now));
+    const transcriptChanged =
+      !isErased && (await this.content.storeInsights(tx, id, fetchedInsights(answer), now, isFirst));
     const answered = factsAfter(answer, known);
     const facts = isErased ? withoutMessage(answered) : answered;
     const changes = applyFetch(row, fetch, answer, { now, notesChanged, newRevisions });
     const isSeen = SEEN.some((field) => String(row[field]) !== String(changes[field] ?? row[field]));
-    const isNews =
-      row.fetchedAt === null || isSeen || transcriptChanged || JSON.stringify(facts) !== JSON.stringify(known);
+    const isNews = isFirst || isSeen || transcriptChanged || JSON.stringify(facts) !== JSON.stringify(known);
     await this.sessions.save(
       tx,
       row,

@@ -55,6 +55,7 @@ export class SessionContentRepository {
    * Replaces the stored documents by those of an answer, and keeps every version.
    *
    * @param at now, and when the event arrived that the fetch answers, if any
+   * @param isFirst no answer was stored before
    * @returns if readers see other notes than before (`readable`), and the number of new revisions
    */
   async storeNotes(
@@ -62,8 +63,9 @@ export class SessionContentRepository {
     ourSessionId: string,
     fetched: FetchedNotes,
     { now: fetchedAt, eventAt }: { now: Date; eventAt: Date | null },
+    isFirst: boolean,
   ): Promise<StoredNotes> {
-    const stored = await tx.sessionDocument.findMany({ where: { ourSessionId } });
+    const stored = isFirst ? [] : await tx.sessionDocument.findMany({ where: { ourSessionId } });
     const changes = compareDocuments(stored.map(known), fetched, (notes) => this.seal.fingerprintNotes(notes));
     for (const { id, notes, noteTemplateId, ordinal, ...write } of changes.writes) {
       const documentId = id ?? randomUUID();
@@ -87,12 +89,23 @@ export class SessionContentRepository {
     return changes;
   }
 
-  /** Stores the insights in an answer. @returns true if readers see another transcript than before */
-  async storeInsights(tx: Tx, ourSessionId: string, insights: FetchedInsights, fetchedAt: Date): Promise<boolean> {
+  /**
+   * Stores the insights in an answer.
+   *
+   * @param isFirst no answer was stored before
+   * @returns true if readers see another transcript than before
+   */
+  async storeInsights(
+    tx: Tx,
+    ourSessionId: string,
+    insights: FetchedInsights,
+    fetchedAt: Date,
+    isFirst: boolean,
+  ): Promise<boolean> {
     const parts = INSIGHT_PARTS.filter((part) => insights[part] !== undefined);
     if (parts.length === 0) return false;
     const where = { ourSessionId };
-    const stored = await tx.sessionInsights.findUnique({ where });
+    const stored = isFirst ? null : await tx.sessionInsights.findUnique({ where });
     const values = parts.map((part) => [part, insights[part]] as const);
     const fingerprint = this.seal.fingerprintInsights(values);
     if (stored && fingerprint.equals(stored.fingerprint)) return false;

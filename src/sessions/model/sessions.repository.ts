@@ -18,6 +18,8 @@ const lockedBy = (condition: string) =>
   `SELECT ${allColumns('Session', 't')}, clock_timestamp() AS now FROM sessions t WHERE ${condition} FOR UPDATE`;
 const BY_ID = lockedBy('id = $1::uuid');
 const BY_PLATFORM_ID = lockedBy('session_id = $1');
+const CREATE = `INSERT INTO sessions AS t (id, session_id, state, state_from) VALUES ($1::uuid, $2, 'Processing', 'events')
+  ON CONFLICT (session_id) DO NOTHING RETURNING ${allColumns('Session', 't')}, clock_timestamp() AS now`;
 
 /** The rows of sessions: locks, inserts, and the one way in which a change is saved. */
 @Injectable()
@@ -55,19 +57,15 @@ export class SessionsRepository {
   }
 
   /**
-   * Finds and locks the row of a platform session, or makes one.
+   * Makes and locks the row of a platform session, which may exist.
    *
    * @returns `isNew` if it was made
    */
-  async lockOrCreate(tx: Tx, sessionId: string): Promise<{ row: LockedSession; isNew: boolean }> {
-    const known = await this.lockByPlatformId(tx, sessionId);
-    if (known) return { row: known, isNew: false };
-    const data = { id: randomUUID(), sessionId, state: 'Processing', stateFrom: 'events' };
-    // Another process may add it at the same time.
-    const { count } = await tx.session.createMany({ data, skipDuplicates: true });
-    const row = await this.lockByPlatformId(tx, sessionId);
+  async createOrLock(tx: Tx, sessionId: string): Promise<{ row: LockedSession; isNew: boolean }> {
+    const [created] = await tx.$queryRawUnsafe<LockedSession[]>(CREATE, randomUUID(), sessionId);
+    const row = created ?? (await this.lockByPlatformId(tx, sessionId));
     if (!row) throw new Error('A session was neither found nor created.');
-    return { row, isNew: count === 1 };
+    return { row, isNew: created !== undefined };
   }
 
   /**

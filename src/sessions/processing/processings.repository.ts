@@ -79,7 +79,7 @@ export class ProcessingsRepository {
 
   /** Records that an event or an answer mentioned a session of the platform. @returns our id */
   async mention(tx: Tx, sessionId: string, { news, notes, since }: Noted): Promise<string> {
-    const { row, isNew } = await this.sessions.lockOrCreate(tx, sessionId);
+    const { row, isNew } = await this.sessions.createOrLock(tx, sessionId);
     const heard = { now: row.now, since, news: Math.max(news, notes), canFetch: this.sessions.canFetch };
     const event = { eventType: 'PROCESSING', announcesNotes: notes > 0 } as const;
     await this.sessions.save(tx, row, applyEvent(row, event, heard), { isNew });
