@@ -1,5 +1,5 @@
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
-import { errorAfter, factsAfter, fetchedInsights, fetchedNotes } from './apply-fetch.js';
+import { factsAfter, fetchedInsights, fetchedNotes } from './apply-fetch.js';
 
 /** An answer with only the required fields of a Session (spec, Session). */
 const lean = (more: Partial<SessionAnswer> = {}): SessionAnswer => ({
@@ -60,11 +60,14 @@ test('null clears a fact, and durations are rounded to milliseconds', () => {
 });
 
 test('keeps an error that a failed session omits, and clears it in any other state', () => {
-  const error = { code: 'low-content-transcript', message: 'Too little audio.' };
-  expect(errorAfter(lean({ state: 'Error' }))).toBeUndefined();
-  expect(errorAfter(lean({ state: 'Error', error: null }))).toBeNull();
-  expect(errorAfter(lean({ state: 'Error', error }))).toEqual(error);
-  expect(errorAfter(lean({ state: 'Done', error }))).toBeNull();
+  const [known, error] = ['unknown', 'low-content-transcript'].map((code) => ({ code, message: 'Too little audio.' }));
+  const errorAfter = (answer: Partial<SessionAnswer>) =>
+    factsAfter(lean(answer), { ...KNOWN, error: known ?? null }).error;
+  expect(errorAfter({ state: 'Error' })).toEqual(known);
+  expect(errorAfter({ state: 'Error', error: null })).toBeNull();
+  expect(errorAfter({ state: 'Error', error })).toEqual(error);
+  expect(errorAfter({ state: 'Done', error })).toBeNull();
+  expect(errorAfter({ state: 'Processing' })).toBeNull();
 });
 
 test('notes with an unreadable document are not complete', () => {

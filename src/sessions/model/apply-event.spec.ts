@@ -5,13 +5,13 @@ import { applyEvent, endByEvents, type Heard, type Mention } from './apply-event
 import type { SessionRow } from './session-row.js';
 import { at, event, fetched, HOUR, heard, MINUTE, NOW, session } from './session-row.spec-support.js';
 
-const after = (row: SessionRow, of: Mention, how: Partial<Heard> = {}): SessionRow => ({
+const afterEvent = (row: SessionRow, of: Mention, how: Partial<Heard> = {}): SessionRow => ({
   ...row,
   ...applyEvent(row, of, heard(how)),
 });
 
 const merged = (events: readonly Mention[], row = session(), how: Partial<Heard> = {}): SessionRow =>
-  events.reduce((merging, of) => after(merging, of, how), row);
+  events.reduce((merging, of) => afterEvent(merging, of, how), row);
 
 /** A row without what depends on how often and when events arrived. */
 function settled(row: SessionRow): Partial<SessionRow> {
@@ -77,7 +77,7 @@ describe('the events of a session', () => {
               first.add(of);
               return { of, news };
             });
-          const repeated = shuffled.reduce((merging, { of, news }) => after(merging, of, { news, canFetch }), row);
+          const repeated = shuffled.reduce((merging, { of, news }) => afterEvent(merging, of, { news, canFetch }), row);
           expect(settled(repeated)).toEqual(settled(merged(events, row, { canFetch })));
         },
       ),
@@ -86,16 +86,16 @@ describe('the events of a session', () => {
   });
 
   test('raise the changes by each receipt, and by one for a replay', () => {
-    expect(after(session(), event('CREATED'), { news: 3 }).changes).toBe(3);
-    expect(after(session(), event('CREATED'), { news: 0 }).changes).toBe(1);
+    expect(afterEvent(session(), event('CREATED'), { news: 3 }).changes).toBe(3);
+    expect(afterEvent(session(), event('CREATED'), { news: 0 }).changes).toBe(1);
   });
 
   test('begin the rechecks again, and keep the time of the newest event', () => {
     const row = fetched('Done', { rechecks: 4, lastEventAt: at(-MINUTE) });
-    expect(after(row, event('CREATED'), { since: at(-HOUR) })).toMatchObject({
+    expect(afterEvent(row, event('CREATED'), { since: at(-HOUR) })).toMatchObject({
       ...{ rechecks: 0, lastEventAt: at(-MINUTE), urgent: true },
     });
-    expect(after(row, event('CREATED')).lastEventAt).toEqual(NOW);
+    expect(afterEvent(row, event('CREATED')).lastEventAt).toEqual(NOW);
   });
 });
 
@@ -113,22 +113,22 @@ describe('the state by events', () => {
 
   test('is shown until an answer is, and then only where sessions cannot be fetched', () => {
     const of = event('PROCESSING_COMPLETED');
-    expect(after(session(), of)).toMatchObject({ state: 'Done', stateFrom: 'events' });
-    expect(after(fetched('Processing'), of)).toMatchObject({ state: 'Processing', stateFrom: 'platform' });
-    const row = after(fetched('Processing'), of, { canFetch: false });
+    expect(afterEvent(session(), of)).toMatchObject({ state: 'Done', stateFrom: 'events' });
+    expect(afterEvent(fetched('Processing'), of)).toMatchObject({ state: 'Processing', stateFrom: 'platform' });
+    const row = afterEvent(fetched('Processing'), of, { canFetch: false });
     expect(row).toMatchObject({ state: 'Done', stateFrom: 'events' });
   });
 
   test('never shows an earlier state, nor leaves one that only the platform knows', () => {
-    const shown = (state: string, of: Mention) => after(fetched(state), of, { canFetch: false }).state;
+    const shown = (state: string, of: Mention) => afterEvent(fetched(state), of, { canFetch: false }).state;
     expect(shown('Done', event('PROCESSING_FAILED'))).toBe('Done');
     expect(shown('Archived', event('PROCESSING_FAILED'))).toBe('Archived');
     expect(shown('Processing', NOTES)).toBe('Processing');
   });
 
   test('is not changed by the processing API', () => {
-    expect(after(session(), NOTES)).toMatchObject({ eventState: null, state: 'Processing', notesEvents: 1 });
-    expect(after(session(), { eventType: 'PROCESSING', announcesNotes: false }).notesEvents).toBe(0);
+    expect(afterEvent(session(), NOTES)).toMatchObject({ eventState: null, state: 'Processing', notesEvents: 1 });
+    expect(afterEvent(session(), { eventType: 'PROCESSING', announcesNotes: false }).notesEvents).toBe(0);
   });
 });
 
@@ -155,7 +155,8 @@ describe('aiNotesEnabled', () => {
 });
 
 describe('the announced notes', () => {
-  const events = (of: Mention, news = 1) => after(fetched('Processing', { notesEvents: 2 }), of, { news }).notesEvents;
+  const events = (of: Mention, news = 1) =>
+    afterEvent(fetched('Processing', { notesEvents: 2 }), of, { news }).notesEvents;
 
   test('are one more for each receipt of an event, at most 20 at once, and none for a replay', () => {
     const of = event('PROCESSING_NOTES_COMPLETED', null);
@@ -176,26 +177,26 @@ describe('the provider and the appointment', () => {
     for (const order of permutations([event('CREATED', null, 'a-1'), event('CREATED', null, 'a-2'), other]))
       expect(merged(order)).toMatchObject({ providerUserId: 'p-2', partnerAppointmentId: 'a-2' });
     const row = fetched('Processing', { providerUserId: 'p-1', partnerAppointmentId: 'a-1' });
-    expect(after(row, { ...other, partnerAppointmentId: 'a-2' })).toMatchObject({
+    expect(afterEvent(row, { ...other, partnerAppointmentId: 'a-2' })).toMatchObject({
       ...{ providerUserId: 'p-1', partnerAppointmentId: 'a-1', eventAppointmentId: 'a-2' },
     });
   });
 
   test('of the request stay if the event has only an appointment of this service', () => {
     const row = session({ partnerAppointmentId: 'a-1' });
-    expect(after(row, event('CREATED', null, 'notebridge:1')).partnerAppointmentId).toBe('a-1');
-    expect(after(row, event('CREATED', null)).partnerAppointmentId).toBe('a-1');
+    expect(afterEvent(row, event('CREATED', null, 'notebridge:1')).partnerAppointmentId).toBe('a-1');
+    expect(afterEvent(row, event('CREATED', null)).partnerAppointmentId).toBe('a-1');
   });
 });
 
 describe('the wait after a fault', () => {
   test.each(['gone', 'maybe-gone'])('ends if the session was not found (%s)', (fault) => {
-    expect(after(fetched('Processing', { fault, retryAt: at(HOUR) }), event('CREATED')).retryAt).toBeNull();
+    expect(afterEvent(fetched('Processing', { fault, retryAt: at(HOUR) }), event('CREATED')).retryAt).toBeNull();
   });
 
   test('goes on after another fault', () => {
     const row = fetched('Processing', { fault: 'platform-fault', retryAt: at(HOUR) });
-    expect(after(row, event('CREATED')).retryAt).toEqual(at(HOUR));
+    expect(afterEvent(row, event('CREATED')).retryAt).toEqual(at(HOUR));
   });
 });
 
@@ -203,22 +204,22 @@ describe('an end by events', () => {
   const [completed, failed] = [event('PROCESSING_COMPLETED'), event('PROCESSING_FAILED')] as const;
 
   test('waits ten minutes for an answer, once', () => {
-    const row = after(session(), failed);
+    const row = afterEvent(session(), failed);
     expect(row.publishEndBy).toEqual(at(10 * MINUTE));
-    expect(after(row, completed, { now: at(MINUTE) }).publishEndBy).toEqual(at(10 * MINUTE));
-    expect(after(session(), event('PROCESSING_NOTES_COMPLETED')).publishEndBy).toBeNull();
+    expect(afterEvent(row, completed, { now: at(MINUTE) }).publishEndBy).toEqual(at(10 * MINUTE));
+    expect(afterEvent(session(), event('PROCESSING_NOTES_COMPLETED')).publishEndBy).toBeNull();
   });
 
   test('waits again if COMPLETED follows a failure that was published', () => {
     const row = fetched('Error', { eventState: 'Error', publishedEnd: 'Error' });
-    expect(after(row, completed).publishEndBy).toEqual(at(10 * MINUTE));
-    expect(after(row, failed).publishEndBy).toBeNull();
+    expect(afterEvent(row, completed).publishEndBy).toEqual(at(10 * MINUTE));
+    expect(afterEvent(row, failed).publishEndBy).toBeNull();
   });
 
   test('does not wait if it was published, or is repeated after a reprocessing failed', () => {
-    expect(after(fetched('Done', { publishedEnd: 'Done' }), completed).publishEndBy).toBeNull();
+    expect(afterEvent(fetched('Done', { publishedEnd: 'Done' }), completed).publishEndBy).toBeNull();
     const row = fetched('Error', { eventState: 'Done', publishedEnd: 'Error' });
-    expect(after(row, completed, { news: 0 }).publishEndBy).toBeNull();
+    expect(afterEvent(row, completed, { news: 0 }).publishEndBy).toBeNull();
   });
 
   test('is shown after its wait, unless an answer shows an end that it does not override', () => {

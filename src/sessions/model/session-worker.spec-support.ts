@@ -74,7 +74,10 @@ export class Worker {
     const row = this.row as SessionRow;
     const { what, at: dueAt } = nextLookup(row, this.now, POLICY);
     if (dueAt === null || dueAt > this.now) throw new Error('A lookup that was due was postponed.');
-    if (what === 'publish') return this.save(row, endByEvents(row, this.now));
+    if (what === 'publish') {
+      this.save(row, endByEvents(row, this.now));
+      return;
+    }
     if (!this.canFetch) {
       // No fetch is sent; the row waits for the end that it publishes, if it does.
       this.row = { ...row, dueAt: row.publishEndBy };
@@ -93,10 +96,14 @@ export class Worker {
     const { now } = this;
     if (isOutdated(row, fetch)) return;
     const waitMs = (bounds: typeof FAULT_BACKOFF) => backoffMs(row.failures + 1, 0.5, bounds);
-    if (look === 'gone') return this.save(row, applyNotFound(row, fetch, now, waitMs(NOT_FOUND_BACKOFF)));
+    if (look === 'gone') {
+      this.save(row, applyNotFound(row, fetch, now, waitMs(NOT_FOUND_BACKOFF)));
+      return;
+    }
     if (look === 'fault') {
       const retryAt = new Date(now.getTime() + waitMs(FAULT_BACKOFF));
-      return this.save(row, { fault: 'platform-fault', failures: row.failures + 1, retryAt });
+      this.save(row, { fault: 'platform-fault', failures: row.failures + 1, retryAt });
+      return;
     }
     const newRevisions = Math.max(0, look.notes - row.notesRevision);
     const notesChanged = newRevisions > 0;
