@@ -60,13 +60,14 @@ test('null clears a fact, and durations are rounded to milliseconds', () => {
 });
 
 test('keeps an error that a failed session omits, and clears it in any other state', () => {
-  const error = { code: 'low-content-transcript', message: 'Too little audio.' };
-  const known = { code: 'other', message: 'Earlier.' };
-  const after = (answer: Partial<SessionAnswer>) => factsAfter(lean(answer), { ...KNOWN, error: known }).error;
-  expect(after({ state: 'Error' })).toEqual(known);
-  expect(after({ state: 'Error', error: null })).toBeNull();
-  expect(after({ state: 'Error', error })).toEqual(error);
-  expect(after({ state: 'Done', error })).toBeNull();
+  const [known, error] = ['unknown', 'low-content-transcript'].map((code) => ({ code, message: 'Too little audio.' }));
+  const errorAfter = (answer: Partial<SessionAnswer>) =>
+    factsAfter(lean(answer), { ...KNOWN, error: known ?? null }).error;
+  expect(errorAfter({ state: 'Error' })).toEqual(known);
+  expect(errorAfter({ state: 'Error', error: null })).toBeNull();
+  expect(errorAfter({ state: 'Error', error })).toEqual(error);
+  expect(errorAfter({ state: 'Done', error })).toBeNull();
+  expect(errorAfter({ state: 'Processing' })).toBeNull();
 });
 
 test('notes with an unreadable document are not complete', () => {

@@ -59,7 +59,8 @@ export const FINAL_RANK = 2;
  * | Processing API  | –               | notes, if it says so  | –                                               |
  *
  * Each event raises `changes`, so that a fetch follows which began after it, and begins the rechecks again. A state that
- * was fetched stays until the next answer; where sessions cannot be fetched, the later state counts.
+ * was fetched stays until the next answer; where sessions cannot be fetched, the later state counts. Only the first
+ * COMPLETED, or the first FAILED before it, waits for an answer.
  *
  * @param row before the event; a new row has no events
  * @returns the fields that change
@@ -84,17 +85,15 @@ export function applyEvent(
   const { eventType, providerUserId, partnerAppointmentId = null, aiNotesEnabled } = event;
   const eventState = laterState(row.eventState, STATE_OF[eventType]);
   const eventAppointmentId = greaterText(row.eventAppointmentId, partnerAppointmentId);
-  const isEnd = eventType === 'SESSION_PROCESSING_COMPLETED' || eventType === 'SESSION_PROCESSING_FAILED';
-  const publishEndBy = new Date(now.getTime() + PUBLISH_END_MS);
-  const isOpen = isEnd && row.publishedEnd !== STATE_OF[eventType] && row.publishedEnd !== 'Done';
-  const isReopened = eventType === 'SESSION_PROCESSING_FAILED' && row.publishedEnd === 'Done';
+  // A repeat of an end says nothing new: since then, the session may have been processed again.
+  const isNewEnd = hasEnded(eventState) && eventState !== row.eventState && eventState !== row.publishedEnd;
   return {
     ...heard,
     eventState,
     eventAppointmentId,
     ...aiNotesAfter(row, aiNotesEnabled, AI_NOTES_RANK[eventType]),
     ...(eventType === 'SESSION_PROCESSING_NOTES_COMPLETED' && aiNotesEnabled !== false && announced),
-    ...((isOpen || isReopened) && { publishEndBy: row.publishEndBy ?? publishEndBy }),
+    ...(isNewEnd && { publishEndBy: row.publishEndBy ?? new Date(now.getTime() + PUBLISH_END_MS) }),
     ...stateAfter(row, eventState, canFetch),
     ...(row.fetchedAt === null && {
       providerUserId: greaterText(row.providerUserId, providerUserId),
@@ -116,9 +115,13 @@ function stateAfter(row: SessionRow, eventState: string, canFetch: boolean): Pic
  *
  * @returns the fields that change
  */
-export function endByEvents({ state, eventState }: SessionRow, now: Date): Partial<SessionRow> {
-  const isShown = hasEnded(state) || !hasEnded(eventState);
-  return isShown ? {} : { state: eventState, stateFrom: 'events', updatedAt: now };
+export function endByEvents(row: SessionRow, now: Date): Partial<SessionRow> {
+  return isBehind(row) ? { state: row.eventState as string, stateFrom: 'events', updatedAt: now } : {};
+}
+
+/** True if the shown state is before the end that the events said: the answer may be older than the event. */
+export function isBehind({ state, eventState }: Pick<SessionRow, 'state' | 'eventState'>): boolean {
+  return hasEnded(eventState) && laterState(state, eventState) !== state;
 }
 
 /** Null overrides nothing; of one rank, true overrides false. */

@@ -92,14 +92,15 @@ export function shownBy(row: Omit<SessionRow, 'request'>, answer: SessionAnswer)
 /** Lookups in a row (about an hour) after which a session that was never found counts as gone: a new one may not be found at once. */
 const LOOKUPS_UNTIL_GONE = 10;
 
-/** A session that the platform does not find. @returns the fields that change; undefined as `applyFetch` */
+/** A session that the platform does not find. After seven days it is given up. @returns the fields that change */
 export function applyNotFound(row: SessionRow, fetch: Fetch, now: Date, waitMs: number): Partial<SessionRow> {
   const notFoundAt = row.notFoundAt ?? now;
   const isGivenUp = now.getTime() - notFoundAt.getTime() >= NOT_FOUND_MS;
   return {
     ...{ notFoundAt, fault: 'gone', failures: row.failures + 1 },
     fetchedChanges: Math.max(row.fetchedChanges, fetch.changes),
-    retryAt: isGivenUp ? null : new Date(now.getTime() + waitMs),
+    // An event during the fetch says that it may exist by now.
+    retryAt: isGivenUp || row.changes > fetch.changes ? null : new Date(now.getTime() + waitMs),
     urgent: true,
     ...(isGone({ ...row, notFoundAt, failures: row.failures + 1 }) && !isGone(row) && { updatedAt: now }),
   };

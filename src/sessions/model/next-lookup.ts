@@ -1,3 +1,4 @@
+import { isBehind } from './apply-event.js';
 import { hasEnded, type SessionRow } from './session-row.js';
 
 /** Minimum time between two fetches of a session whose events come in a burst. */
@@ -17,6 +18,9 @@ const MAX_INTERVAL_MS = DAY_MS;
 /** How long a session is fetched that the platform does not find, and one that does not end. */
 export const NOT_FOUND_MS = 7 * DAY_MS;
 export const UNENDED_MS = 30 * DAY_MS;
+
+/** Failed calls in a row, about a day of them, after which a session without a change for thirty days is given up. */
+const MAX_FAILURES = 100;
 
 /** The age at which an unfinished session is first fetched without an event, and the interval then. Milliseconds. */
 export interface LookupPolicy {
@@ -55,8 +59,9 @@ export function missingNotes(row: SessionRow): number {
  * | the platform does not find it                   | at `retryAt`, for seven days                                     |
  * | `publishEndBy`                                  | not fetched: its end is published                                |
  *
- * After another fault, nothing is fetched before `retryAt`. If readers have seen no change for thirty days, a session that
- * does not end, or whose fetches fail, is given up, until an event or a refresh raises `changes`.
+ * After another fault, nothing is fetched before `retryAt`. A session that does not end, or whose calls fail, for thirty days
+ * since readers saw it change is given up, until an event or a refresh raises `changes`. A time that was decided never moves on
+ * by itself, so that a row that is due stays due until its lookup.
  */
 export function nextLookup(row: SessionRow, now: Date, policy: LookupPolicy): Lookup {
   const { notFoundAt, retryAt, publishEndBy } = row;
@@ -64,13 +69,13 @@ export function nextLookup(row: SessionRow, now: Date, policy: LookupPolicy): Lo
     ? [{ at: publishEndBy, why: 'its end waits for an answer', what: 'publish' }]
     : [];
   if (publishEndBy !== null && publishEndBy <= now) return publish[0] as Lookup;
-  const wanted = notFoundAt !== null && row.changes <= row.fetchedChanges ? again(row, now) : reasons(row, now, policy);
-  const fetches = wanted.map(({ at, why }): Lookup => {
+  const wanted = notFoundAt !== null && row.changes <= row.fetchedChanges ? again(row) : reasons(row, now, policy);
+  const fetches = (isFailing(row) ? [] : wanted).map(({ at, why }): Lookup => {
     const isLate = retryAt !== null && retryAt > at;
     return { at: isLate ? retryAt : at, why: isLate && notFoundAt === null ? whyFailed(row) : why, what: 'fetch' };
   });
   const [first, ...others] = [...publish, ...fetches];
-  if (!first) return { at: null, why: whyNone(row, now), what: 'none' };
+  if (!first) return { at: null, why: whyNone(row), what: 'none' };
   return others.reduce((next, lookup) => ((lookup.at as Date) < (next.at as Date) ? lookup : next), first);
 }
 
@@ -81,10 +86,8 @@ interface Reason {
 
 function reasons(row: SessionRow, now: Date, policy: LookupPolicy): Reason[] {
   const { fetchedAt, updateUntil, rechecks } = row;
-  const isGivenUp = isOld(row, now);
   const found: Reason[] = [];
-  // After a refresh of one that was given up, one fetch follows, and no more if that fails.
-  if (row.changes > row.fetchedChanges && !(isGivenUp && row.failures > 0)) {
+  if (row.changes > row.fetchedChanges) {
     const isBurst = fetchedAt !== null && now.getTime() - fetchedAt.getTime() < BURST_MS;
     const at = isBurst ? after(fetchedAt, BURST_MS) : now;
     found.push({ at, why: 'an event, an update or a refresh asked for it' });
@@ -93,8 +96,17 @@ function reasons(row: SessionRow, now: Date, policy: LookupPolicy): Reason[] {
   const recheckMs = RECHECK_MS[rechecks - 1];
   if (fetchedAt !== null && recheckMs !== undefined && missingNotes(row) > 0)
     found.push({ at: after(fetchedAt, recheckMs), why: 'notes that an event announced were not in the last answer' });
-  if (!hasEnded(row.state) && !isGivenUp) found.push(byAge(row, policy));
+  if (isOpen(row)) {
+    const reason = byAge(row, policy);
+    if (reason.at < givenUpAt(row)) found.push(reason);
+  }
   return found;
+}
+
+/** True unless an answer showed the end, and no event a later one for which it still waits. */
+function isOpen(row: SessionRow): boolean {
+  const isShown = hasEnded(row.state) && row.stateFrom === 'platform';
+  return !isShown || (row.publishEndBy !== null && isBehind(row));
 }
 
 /** A session that has not ended. */
@@ -113,28 +125,28 @@ function byAge(
   return { at: fetchedAt === null || interval < first ? first : interval, why: 'it has not ended' };
 }
 
-/** A session that the platform does not find. */
-function again({ notFoundAt, retryAt }: SessionRow, now: Date): Reason[] {
-  const isGivenUp = notFoundAt === null || now.getTime() - notFoundAt.getTime() >= NOT_FOUND_MS;
-  return isGivenUp ? [] : [{ at: retryAt ?? now, why: 'the platform did not find it' }];
+/** A session that the platform does not find; without `retryAt` it was given up. */
+function again({ retryAt }: SessionRow): Reason[] {
+  return retryAt === null ? [] : [{ at: retryAt, why: 'the platform did not find it' }];
 }
 
-/** True if readers have seen no change for thirty days. */
-function isOld({ updatedAt }: SessionRow, now: Date): boolean {
-  return now.getTime() - updatedAt.getTime() >= UNENDED_MS;
+function givenUpAt({ updatedAt }: SessionRow): Date {
+  return after(updatedAt, UNENDED_MS);
+}
+
+function isFailing(row: SessionRow): boolean {
+  return row.failures >= MAX_FAILURES && row.retryAt !== null && row.retryAt >= givenUpAt(row);
 }
 
 function whyFailed({ fault, failures }: SessionRow): string {
   return `the last call failed (${fault ?? 'unknown cause'})${failures > 1 ? `, ${failures} in a row` : ''}`;
 }
 
-function whyNone(row: SessionRow, now: Date): string {
+function whyNone(row: SessionRow): string {
+  if (isFailing(row)) return `given up: ${whyFailed(row)}; an event or a refresh fetches it again`;
   if (row.notFoundAt !== null)
     return 'given up: the platform has not found it for seven days; a refresh fetches it again';
-  if (!isOld(row, now)) return 'everything announced was fetched';
-  if (row.changes > row.fetchedChanges)
-    return 'given up: no fetch has succeeded for thirty days; a refresh tries again';
-  if (!hasEnded(row.state)) return 'given up: it has not ended for thirty days; an event or a refresh fetches it again';
+  if (isOpen(row)) return 'given up: it has not ended for thirty days; an event or a refresh fetches it again';
   return 'everything announced was fetched';
 }
 

@@ -1,5 +1,5 @@
 import type { FeedType } from '../../feed/feed-types.js';
-import { FINAL_RANK, PUBLISH_END_MS } from './apply-event.js';
+import { FINAL_RANK, isBehind, PUBLISH_END_MS } from './apply-event.js';
 import { hasEnded, type SessionRow } from './session-row.js';
 
 /** An event of a session. */
@@ -32,10 +32,9 @@ export interface Happened {
 /**
  * What to publish after a change of a session: an event is published when a GET shows what it says. Pure.
  *
- * | after the change                                                          | event                        |
- * |---------------------------------------------------------------------------|------------------------------|
+ * | after the change                                                          | event                      |
+ * |---------------------------------------------------------------------------|----------------------------|
  * | the session is new                                                        | `session.created`            |
- * | its state became Processing                                               | `session.processing-started` |
  * | notes changed, or another part of the answer is unreadable                | `session.notes-ready`        |
  * | its transcript was stored or changed                                      | `session.transcript-ready`   |
  * | it shows Done, and whether there will be notes is final                   | `session.completed`, once    |
@@ -44,7 +43,7 @@ export interface Happened {
  * | a request's row became an alias of it                                     | `session.merged`             |
  *
  * An end that only events say waits for an answer until `publishEndBy`. If nothing says whether there will be notes, so does
- * Done. After a failure, either end is published again.
+ * Done. Error after Done is published, and Done after Error.
  *
  * @param before undefined for a new session
  * @returns the events in their order, and what the row remembers of its end
@@ -57,11 +56,9 @@ export function publish(
   const { state, notesRevision, incomplete } = after;
   const { isNew = false, notesChanged = false, transcriptChanged = false, merged } = happened;
   const isUnreadable = before !== undefined && incomplete.some((part) => !before.incomplete.includes(part));
-  const isStarted = state === 'Processing' && before?.state !== 'Processing';
   const { event, ...end } = ended(after, happened);
   const events: (SessionFeedEvent | false | undefined)[] = [
-    isNew && { type: 'session.created', state: isStarted || hasEnded(state) ? 'InProgress' : state },
-    isStarted && { type: 'session.processing-started', state },
+    isNew && { type: 'session.created', state },
     transcriptChanged && { type: 'session.transcript-ready', state },
     (notesChanged || isUnreadable) && { type: 'session.notes-ready', state, notesRevision, incomplete },
     event,
@@ -77,7 +74,9 @@ function ended(
   const { state, publishedEnd, publishedCode, aiNotesRank } = row;
   const isAnswered = row.stateFrom === 'platform' || !canFetch;
   const isOver = row.publishEndBy !== null && row.publishEndBy <= now;
-  const publishEndBy = isOver ? null : row.publishEndBy;
+  // If the events say more than the answer, only `endByEvents` ends the wait.
+  const isMore = isBehind(row);
+  const publishEndBy = isOver && !isMore ? null : row.publishEndBy;
   const event: SessionFeedEvent =
     state === 'Error' ? { type: 'session.failed', state, code } : { type: 'session.completed', state };
   if (!hasEnded(state) || !(isAnswered || isOver)) return { publishedEnd, publishedCode, publishEndBy };
@@ -86,12 +85,17 @@ function ended(
     const published = {
       publishedEnd,
       publishedCode: publishedCode ?? code,
-      publishEndBy: isAnswered ? null : publishEndBy,
+      publishEndBy: isAnswered && !isMore ? null : publishEndBy,
     };
     return isCodeNew ? { ...published, event } : published;
   }
   if (state === 'Done' && aiNotesRank < FINAL_RANK && !isOver) {
     return { publishedEnd, publishedCode, publishEndBy: publishEndBy ?? new Date(now.getTime() + PUBLISH_END_MS) };
   }
-  return { publishedEnd: state, publishedCode: state === 'Error' ? code : null, publishEndBy: null, event };
+  return {
+    publishedEnd: state,
+    publishedCode: state === 'Error' ? code : null,
+    publishEndBy: isMore ? publishEndBy : null,
+    event,
+  };
 }

@@ -1,0 +1,125 @@
+import { backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
+import { applyEvent, endByEvents, type Mention } from './apply-event.js';
+import { applyFetch, applyNotFound, type Fetch, isOutdated } from './apply-fetch.js';
+import { nextLookup } from './next-lookup.js';
+import { type Happened, publish, type SessionFeedEvent } from './publish.js';
+import type { SessionRow } from './session-row.js';
+import { answer, at, POLICY, session } from './session-row.spec-support.js';
+
+/** What the platform answers: a state with all notes that it has so far, or no session. */
+export type Look = 'fault' | 'gone' | { state: string; notes: number; code?: string };
+
+/** An event of the feed, with the row that a GET shows then. */
+export interface Published extends SessionFeedEvent {
+  ms: number;
+  row: SessionRow;
+}
+
+/**
+ * The inbox and the worker of one session, as they apply the rules, in simulated time: all times are milliseconds after
+ * `NOW`. A fetch takes `latencyMs`; the platform answers it when it begins.
+ */
+export class Worker {
+  row: SessionRow | undefined;
+  ms = 0;
+  readonly fetches: number[] = [];
+  readonly published: Published[] = [];
+  private inFlight: { fetch: Fetch; look: Look; endsMs: number } | undefined;
+
+  constructor(
+    private readonly look: (ms: number) => Look,
+    private readonly options: { canFetch?: boolean; latencyMs?: number } = {},
+  ) {}
+
+  get canFetch(): boolean {
+    return this.options.canFetch ?? true;
+  }
+
+  /** Delivers an event, once everything that was due before has been done. */
+  hear(event: Mention, ms: number, news = 1): void {
+    this.runUntil(ms);
+    const { now, canFetch } = this;
+    const row = this.row ?? session({ createdAt: now, updatedAt: now });
+    this.save(row, applyEvent(row, event, { now, since: now, news, canFetch }), { isNew: this.row === undefined });
+  }
+
+  /** Makes the session due by hand. */
+  refresh(ms: number): void {
+    this.runUntil(ms);
+    const { row } = this;
+    if (row) this.save(row, { changes: row.changes + 1, failures: 0, fault: null, retryAt: null });
+  }
+
+  /** Does what is due until a time. */
+  runUntil(ms: number): void {
+    for (let next = this.nextMs(); next !== undefined && next <= ms; next = this.nextMs()) {
+      this.ms = Math.max(this.ms, next);
+      if (this.inFlight) this.end(this.inFlight);
+      else this.begin();
+    }
+    this.ms = Math.max(this.ms, ms);
+  }
+
+  private get now(): Date {
+    return at(this.ms);
+  }
+
+  private nextMs(): number | undefined {
+    if (this.inFlight) return this.inFlight.endsMs;
+    const { dueAt = null } = this.row ?? {};
+    return dueAt === null ? undefined : dueAt.getTime() - at(0).getTime();
+  }
+
+  private begin(): void {
+    const row = this.row as SessionRow;
+    const { what, at: dueAt } = nextLookup(row, this.now, POLICY);
+    if (dueAt === null || dueAt > this.now) throw new Error('A lookup that was due was postponed.');
+    if (what === 'publish') {
+      this.save(row, endByEvents(row, this.now));
+      return;
+    }
+    if (!this.canFetch) {
+      // No fetch is sent; the row waits for the end that it publishes, if it does.
+      this.row = { ...row, dueAt: row.publishEndBy };
+      return;
+    }
+    if (this.fetches.at(-1) === this.ms && row.changes === row.fetchedChanges) throw new Error('The worker spins.');
+    this.fetches.push(this.ms);
+    this.row = { ...row, callNo: row.callNo + 1 };
+    const fetch = { no: row.callNo + 1, changes: row.changes, at: this.now };
+    this.inFlight = { fetch, look: this.look(this.ms), endsMs: this.ms + (this.options.latencyMs ?? 0) };
+  }
+
+  private end({ fetch, look }: { fetch: Fetch; look: Look }): void {
+    this.inFlight = undefined;
+    const row = this.row as SessionRow;
+    const { now } = this;
+    if (isOutdated(row, fetch)) return;
+    const waitMs = (bounds: typeof FAULT_BACKOFF) => backoffMs(row.failures + 1, 0.5, bounds);
+    if (look === 'gone') {
+      this.save(row, applyNotFound(row, fetch, now, waitMs(NOT_FOUND_BACKOFF)));
+      return;
+    }
+    if (look === 'fault') {
+      const retryAt = new Date(now.getTime() + waitMs(FAULT_BACKOFF));
+      this.save(row, { fault: 'platform-fault', failures: row.failures + 1, retryAt });
+      return;
+    }
+    const newRevisions = Math.max(0, look.notes - row.notesRevision);
+    const notesChanged = newRevisions > 0;
+    const changes = applyFetch(row, fetch, answer({ state: look.state }), { notesChanged, newRevisions, now });
+    const isNews = row.fetchedAt === null || changes.state !== row.state || notesChanged || row.notFoundAt !== null;
+    const notesRevision = Math.max(look.notes, row.notesRevision);
+    const code = look.state === 'Error' ? (look.code ?? null) : null;
+    this.save(row, { ...changes, notesRevision, ...(isNews && { updatedAt: now }) }, { notesChanged, code });
+  }
+
+  private save(row: SessionRow, changes: Partial<SessionRow>, happened: Omit<Happened, 'now' | 'canFetch'> = {}): void {
+    const { now, canFetch } = this;
+    const after = { ...row, ...changes };
+    const { events, end } = publish(happened.isNew ? undefined : row, after, { ...happened, now, canFetch });
+    const saved = { ...after, ...end };
+    this.row = { ...saved, dueAt: nextLookup(saved, now, POLICY).at };
+    for (const event of events) this.published.push({ ...event, ms: this.ms, row: this.row });
+  }
+}
