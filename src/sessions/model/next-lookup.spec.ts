@@ -1,10 +1,8 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
-import type { Mention } from './apply-event.js';
 import { nextLookup } from './next-lookup.js';
 import type { SessionRow } from './session-row.js';
-import { at, DAY, event, fetched, HOUR, MINUTE, NOW, POLICY, SECOND, session } from './session-row.spec-support.js';
-import { type Look, Worker } from './session-worker.spec-support.js';
+import { at, DAY, fetched, HOUR, MINUTE, NOW, POLICY, SECOND, session } from './session-row.spec-support.js';
 
 const next = (row: SessionRow, now = NOW) => nextLookup(row, now, POLICY);
 const waitMs = (row: SessionRow) => {
@@ -118,135 +116,6 @@ describe('the next lookup of a session', () => {
         const [first, later] = [next(row).at, next(row, at(laterMs)).at];
         if (first === null) expect(later).toBeNull();
         else expect(later !== null && (later <= first || later <= at(laterMs))).toBe(true);
-      }),
-      propertyRuns(),
-    );
-  });
-});
-
-describe('the lookups of a session', () => {
-  const anyLook: fc.Arbitrary<Look> = fc.oneof(
-    fc.constantFrom<Look>('fault', 'gone'),
-    fc.record({ state: fc.constantFrom('InProgress', 'Processing', 'Archived', 'Error', 'Done'), notes: fc.nat(3) }),
-  );
-  const anyEvents = fc.array(
-    fc.record({
-      ms: fc.nat(2 * HOUR),
-      of: fc.oneof(
-        fc
-          .tuple(
-            fc.constantFrom(
-              ...(['CREATED', 'PROCESSING_STARTED', 'PROCESSING_NOTES_COMPLETED'] as const),
-              ...(['PROCESSING_COMPLETED', 'PROCESSING_FAILED'] as const),
-            ),
-            fc.constantFrom(true, false, null),
-          )
-          .map(([name, on]): Mention => event(name, on)),
-        fc.constant<Mention>({ eventType: 'PROCESSING', announcesNotes: true }),
-      ),
-    }),
-    { minLength: 1, maxLength: 8 },
-  );
-
-  test('are at most four if it is ordinary, in any order of its events', () => {
-    const order = fc.shuffledSubarray([0, 1, 2, 3], { minLength: 4 });
-    const pauses = fc.array(fc.nat(3 * MINUTE), { minLength: 4, maxLength: 4 });
-    fc.assert(
-      fc.property(order, pauses, fc.nat(3 * SECOND), fc.boolean(), (places, waits, latencyMs, hasNotes) => {
-        // The platform has ended before the events that say so arrive.
-        const happened = Math.max(...places.map((place) => (place < 2 ? place : 0)));
-        const history = [
-          event('CREATED', null),
-          event('PROCESSING_STARTED'),
-          event('PROCESSING_NOTES_COMPLETED', hasNotes),
-          event('PROCESSING_COMPLETED', hasNotes),
-        ];
-        let reached = happened - happened;
-        const states = ['InProgress', 'Processing', 'Processing', 'Done'];
-        const worker = new Worker(
-          () => ({ state: states[reached] as string, notes: hasNotes && reached > 1 ? 1 : 0 }),
-          { latencyMs },
-        );
-        let ms = 0;
-        for (const [index, place] of places.entries()) {
-          ms += waits[index] as number;
-          worker.runUntil(ms);
-          reached = Math.max(reached, place);
-          worker.hear(history[place] as Mention, ms);
-        }
-        worker.runUntil(365 * DAY);
-        expect(worker.fetches.length).toBeLessThanOrEqual(4);
-        expect(worker.row).toMatchObject({ state: 'Done', publishedEnd: 'Done', dueAt: null });
-      }),
-      propertyRuns(),
-    );
-  });
-
-  test('end within forty days if every answer is the same, useful or not', () => {
-    fc.assert(
-      fc.property(anyEvents, anyLook, fc.nat(3 * SECOND), (events, look, latencyMs) => {
-        const worker = new Worker(() => look, { latencyMs });
-        for (const { ms, of } of events.toSorted((left, right) => left.ms - right.ms)) worker.hear(of, ms);
-        worker.runUntil(40 * DAY);
-        expect(worker.row?.dueAt).toBeNull();
-        expect(worker.fetches.length).toBeLessThan(look === 'fault' ? 3_000 : 200);
-        const { length } = worker.fetches;
-        worker.refresh(41 * DAY);
-        worker.runUntil(365 * DAY);
-        expect(worker.row?.dueAt).toBeNull();
-        expect(worker.fetches.length - length).toBeLessThanOrEqual(look === 'fault' ? 100 : 10);
-      }),
-      propertyRuns(0.2),
-    );
-  });
-
-  test('end after any changing answers, without two at one time, and none in the wait after a fault', () => {
-    fc.assert(
-      fc.property(
-        anyEvents,
-        fc.infiniteStream(anyLook),
-        anyLook,
-        fc.nat(3 * SECOND),
-        (events, looks, last, latencyMs) => {
-          const stream = looks[Symbol.iterator]();
-          let faultMs = -1;
-          const worker = new Worker(
-            (ms) => {
-              expect(ms - faultMs).toBeGreaterThan(faultMs < 0 ? 0 : SECOND);
-              const look = ms < DAY ? (stream.next().value as Look) : last;
-              faultMs = look === 'fault' ? ms : -1;
-              return look;
-            },
-            { latencyMs },
-          );
-          for (const { ms, of } of events.toSorted((left, right) => left.ms - right.ms)) worker.hear(of, ms);
-          worker.runUntil(100 * DAY);
-          expect(worker.row?.dueAt).toBeNull();
-        },
-      ),
-      propertyRuns(0.2),
-    );
-  });
-
-  test('bring each announced note that the platform shows within an hour, or five rechecks miss it', () => {
-    const notes = fc.array(
-      fc.record({ ms: fc.nat(20 * MINUTE), lagMs: fc.nat(2 * HOUR), isProcessing: fc.boolean() }),
-      { minLength: 1, maxLength: 4 },
-    );
-    fc.assert(
-      fc.property(notes, (each) => {
-        const shown = (ms: number) => each.filter((note) => note.ms + note.lagMs <= ms).length;
-        const worker = new Worker((ms) => ({ state: 'Done', notes: shown(ms) }));
-        const announced = each.toSorted((left, right) => left.ms - right.ms);
-        for (const { ms, isProcessing } of announced) {
-          const of: Mention = { eventType: 'PROCESSING', announcesNotes: true };
-          worker.hear(isProcessing ? of : event('PROCESSING_NOTES_COMPLETED'), ms);
-        }
-        worker.runUntil(DAY);
-        const lastMs = announced.at(-1)?.ms ?? 0;
-        expect(worker.row?.notesRevision).toBeGreaterThanOrEqual(shown(lastMs + HOUR));
-        const isFound = worker.row?.notesRevision === each.length;
-        expect(isFound || worker.fetches.filter((ms) => ms > lastMs).length === 5).toBe(true);
       }),
       propertyRuns(),
     );

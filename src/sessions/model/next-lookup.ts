@@ -64,19 +64,23 @@ export function missingNotes(row: SessionRow): number {
  * by itself, so that a row that is due stays due until its lookup.
  */
 export function nextLookup(row: SessionRow, now: Date, policy: LookupPolicy): Lookup {
-  const { notFoundAt, retryAt, publishEndBy } = row;
-  const publish: Lookup[] = publishEndBy
-    ? [{ at: publishEndBy, why: 'its end waits for an answer', what: 'publish' }]
-    : [];
-  if (publishEndBy !== null && publishEndBy <= now) return publish[0] as Lookup;
+  const { publishEndBy } = row;
+  const fetch = nextFetch(row, now, policy);
+  const fetchAt = fetch?.at ?? null;
+  if (publishEndBy !== null && (publishEndBy <= now || fetchAt === null || publishEndBy <= fetchAt))
+    return { at: publishEndBy, why: 'its end waits for an answer', what: 'publish' };
+  return fetch ?? { at: null, why: whyNone(row), what: 'none' };
+}
+
+/** The next fetch, also if an end is published before; undefined if none is due until something changes. */
+export function nextFetch(row: SessionRow, now: Date, policy: LookupPolicy): Lookup | undefined {
+  const { notFoundAt, retryAt } = row;
+  if (isFailing(row)) return undefined;
   const wanted = notFoundAt !== null && row.changes <= row.fetchedChanges ? again(row) : reasons(row, now, policy);
-  const fetches = (isFailing(row) ? [] : wanted).map(({ at, why }): Lookup => {
-    const isLate = retryAt !== null && retryAt > at;
-    return { at: isLate ? retryAt : at, why: isLate && notFoundAt === null ? whyFailed(row) : why, what: 'fetch' };
-  });
-  const [first, ...others] = [...publish, ...fetches];
-  if (!first) return { at: null, why: whyNone(row), what: 'none' };
-  return others.reduce((next, lookup) => ((lookup.at as Date) < (next.at as Date) ? lookup : next), first);
+  const [first] = wanted.sort((left, right) => left.at.getTime() - right.at.getTime());
+  if (!first) return undefined;
+  if (retryAt === null || retryAt <= first.at) return { ...first, what: 'fetch' };
+  return { at: retryAt, why: notFoundAt === null ? whyFailed(row) : first.why, what: 'fetch' };
 }
 
 interface Reason {
@@ -138,7 +142,8 @@ function isFailing(row: SessionRow): boolean {
   return row.failures >= MAX_FAILURES && row.retryAt !== null && row.retryAt >= givenUpAt(row);
 }
 
-function whyFailed({ fault, failures }: SessionRow): string {
+/** Why a call waits after faults. */
+export function whyFailed({ fault, failures }: SessionRow): string {
   return `the last call failed (${fault ?? 'unknown cause'})${failures > 1 ? `, ${failures} in a row` : ''}`;
 }
 

@@ -34,16 +34,16 @@ export interface Happened {
  *
  * | after the change                                                          | event                      |
  * |---------------------------------------------------------------------------|----------------------------|
- * | the session is new                                                        | `session.created`            |
- * | notes changed, or another part of the answer is unreadable                | `session.notes-ready`        |
- * | its transcript was stored or changed                                      | `session.transcript-ready`   |
- * | it shows Done, and whether there will be notes is final                   | `session.completed`, once    |
- * | it shows Error                                                            | `session.failed`, once       |
- * | the code of that error became known later                                 | `session.failed`, once more  |
- * | a request's row became an alias of it                                     | `session.merged`             |
+ * | the session is new                                                        | `session.created`          |
+ * | notes changed, or another part of the answer is unreadable                | `session.notes-ready`      |
+ * | its transcript was stored or changed                                      | `session.transcript-ready` |
+ * | it shows Done, and whether there will be notes is final                   | `session.completed`, once  |
+ * | it shows Error                                                            | `session.failed`, once     |
+ * | the code of that error became known later                                 | `session.failed`, once more|
+ * | a request's row became an alias of it                                     | `session.merged`           |
  *
  * An end that only events say waits for an answer until `publishEndBy`. If nothing says whether there will be notes, so does
- * Done. Error after Done is published, and Done after Error.
+ * Done. Each end is published again only after the other one.
  *
  * @param before undefined for a new session
  * @returns the events in their order, and what the row remembers of its end

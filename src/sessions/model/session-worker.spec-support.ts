@@ -1,13 +1,41 @@
+import fc from 'fast-check';
 import { backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
 import { applyEvent, endByEvents, type Mention } from './apply-event.js';
 import { applyFetch, applyNotFound, type Fetch, isOutdated } from './apply-fetch.js';
 import { nextLookup } from './next-lookup.js';
 import { type Happened, publish, type SessionFeedEvent } from './publish.js';
 import type { SessionRow } from './session-row.js';
-import { answer, at, POLICY, session } from './session-row.spec-support.js';
+import { answer, at, type EventName, event, POLICY, session } from './session-row.spec-support.js';
 
 /** What the platform answers: a state with all notes that it has so far, or no session. */
 export type Look = 'fault' | 'gone' | { state: string; notes: number; code?: string };
+
+export const anyLook: fc.Arbitrary<Look> = fc.oneof(
+  fc.constantFrom<Look>('fault', 'gone'),
+  fc.record({
+    state: fc.constantFrom('InProgress', 'Processing', 'Archived', 'Error', 'Done'),
+    notes: fc.nat(3),
+    code: fc.constantFrom(undefined, 'low-content-transcript'),
+  }),
+);
+
+const anyMention: fc.Arbitrary<Mention> = fc.oneof(
+  fc.constant<Mention>({ eventType: 'PROCESSING', announcesNotes: true }),
+  ...(['CREATED', 'PROCESSING_STARTED', 'PROCESSING_NOTES_COMPLETED'] as const).map(anyOf),
+  ...(['PROCESSING_COMPLETED', 'PROCESSING_FAILED'] as const).map(anyOf),
+);
+
+function anyOf(name: EventName): fc.Arbitrary<Mention> {
+  return fc.constantFrom(true, false, null).map((aiNotesEnabled) => event(name, aiNotesEnabled));
+}
+
+/** Events of a session in the order of their arrival, within two hours. */
+export const anyEvents = fc
+  .array(fc.record({ ms: fc.nat(7_200).map((seconds) => seconds * 1_000), of: anyMention }), {
+    minLength: 1,
+    maxLength: 8,
+  })
+  .map((events) => events.toSorted((left, right) => left.ms - right.ms));
 
 /** An event of the feed, with the row that a GET shows then. */
 export interface Published extends SessionFeedEvent {
