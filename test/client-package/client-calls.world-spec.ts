@@ -108,7 +108,7 @@ describe('a lost answer', () => {
       const keys = proxy.passed.map(({ idempotencyKey }) => idempotencyKey);
       expect(keys).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/), keys[0], keys[0]]);
       expect(response.headers.get('idempotent-replayed')).toBe('true');
-      expect(await world.sql('SELECT shown_id AS id FROM sessions')).toEqual([{ id: data.id }]);
+      expect(await world.sql('SELECT id FROM sessions')).toEqual([{ id: data.id }]);
       expect(world.platform.arrivals('createSession')).toBe(1);
     },
   );

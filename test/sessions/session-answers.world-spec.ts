@@ -96,8 +96,9 @@ describe('an answer that may concern all requests', () => {
     injectFault(fault);
     const { body } = await create(usual(), { wait: 0 });
     expect((await shownAs(body.id, 'Requested')).nextStep.why).toContain(code);
-    const { status, checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
-    expect([status, checks['platform-calls']?.status]).toEqual(['degraded', 'degraded']);
+    const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
+    const stopped = code === 'platform-unauthorized' && fault.kind === 'status' ? 'sessions' : OPERATION;
+    expect(checks.platform).toMatchObject({ status: 'degraded', reason: expect.stringContaining(stopped) });
     await world.advance('10 s');
     await shownAs(body.id, 'InProgress');
   });

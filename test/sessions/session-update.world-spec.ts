@@ -2,9 +2,7 @@ import type { FaultKind, FaultRule } from '../../simulator/gate/fault-rule.js';
 import { PlatformClient } from '../../src/platform/clients/platform-client.js';
 import { PlatformError } from '../../src/platform/contract/platform-errors.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
-import { SessionReader } from '../../src/sessions/read/session-reader.js';
-import { RefreshRepository } from '../../src/sessions/refresh/refresh.repository.js';
-import { RefreshScheduler } from '../../src/sessions/refresh/refresh-scheduler.repository.js';
+import { UpdatesRepository } from '../../src/sessions/update/updates.repository.js';
 import { contractFile } from '../support/contract-file.js';
 import { DAP, SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
@@ -12,14 +10,13 @@ import { type Problem, texts, useArrivingSessions } from './arriving-sessions.js
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 const sessions = useArrivingSessions(world);
-const { show, notesOf, onPlatform, toEnd } = sessions;
+const { show, notesOf, onPlatform, toEnd, unheard, fetches } = sessions;
 
 const TEXT = { text: { text: 'First notes of the provider.' } };
 const RECORDING = {
   recording: { recordingUrls: ['https://files.example.test/1.wav'], recordingContent: 'Recording' },
 };
 const UNCLEAR = 'urn:notebridge:problem:platform-unclear';
-const disconnected = () => Object.assign(new Error('terminating connection'), { code: '57P01' });
 
 /** Requests a session and has the platform finish it. */
 async function done(input: object = TEXT): Promise<SessionResponse> {
@@ -72,9 +69,10 @@ describe('an update', () => {
   });
 
   it('is left to the platform when the session was not requested here', async () => {
-    const session = await done(RECORDING);
-    await world.sql('UPDATE sessions SET input_kind = NULL');
-    const { body } = await update(session.id, { input: { text: 'x' } });
+    const session = sessions.newSession();
+    toEnd(session);
+    await world.settle();
+    const { body } = await update(session.sessionId, { input: { text: 'x' } });
     expect(body).toMatchObject({ status: 400, platformMessage: expect.stringContaining('recording') });
   });
 
@@ -86,15 +84,14 @@ describe('an update', () => {
     ['429 without Retry-After', { kind: 'rate-limit', retryAfter: 'absent' }, 503, 'platform-rate-limited', '5'],
   ])('changes nothing and is not retried if the platform answers with %s', async (_, rule, status, type, wait) => {
     const session = await done();
+    const before = fetches();
     world.platform.injectFault({ operation: 'updateSession', kind: 'forbid', ...rule });
     const answer = await update(session.id, { externalTreatmentPlan: 'A plan.' });
     expect([answer.status, answer.body.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
     expect(answer.headers.get('retry-after')).toBe(wait);
     await world.settle();
-    expect([calls(), await show(session.id)]).toEqual([
-      1,
-      { ...session, fetchedAt: expect.any(String), nextStep: expect.anything() },
-    ]);
+    expect(await show(session.id)).toEqual({ ...session, fetchedAt: expect.any(String) });
+    expect([calls(), fetches() - before]).toEqual([1, 1]);
   });
 
   it('passes on the reason for which the platform rejects it', async () => {
@@ -135,53 +132,34 @@ describe('an update', () => {
 
   it('is followed by a fetch even if its answer and event are lost with the process', async () => {
     const session = await done();
-    const open = async () =>
-      (
-        await world.sql(
-          `SELECT wanted_generation - fetched_generation AS wanted, due_at IS NOT NULL AND update_until IS NOT NULL AS due
-           FROM sessions`,
-        )
-      )[0];
-    expect(await open()).toEqual({ wanted: 0, due: false });
-    const seen: unknown[] = [];
-    jest.spyOn(world.get(PlatformClient), 'updateSession').mockImplementation(async () => {
-      seen.push(await open());
-      await world.call('POST', '/v1/sessions/refreshes', { body: { session: session.id } });
+    jest.spyOn(world.get(PlatformClient), 'updateSession').mockImplementationOnce(async () => {
+      await sessions.refresh(onPlatform(session.sessionId));
       await world.settle(); // a fetch that began before the update took effect is stored
-      seen.push(await open());
       throw new PlatformError('unknown-outcome', 'updateSession', { reason: 'the process ends here' });
     });
-    expect((await update(session.id, { noteTemplateIds: [DAP] })).status).toBe(504);
-    expect(seen).toEqual([
-      { wanted: 1, due: true },
-      { wanted: 1, due: true },
-    ]);
-    await world.settle();
-    expect(await open()).toMatchObject({ wanted: 1 });
+    jest.spyOn(world.get(UpdatesRepository), 'end').mockResolvedValueOnce();
+    await update(session.id, { noteTemplateIds: [DAP] });
     onPlatform(session.sessionId).noteTemplateIds = [SOAP, DAP];
+    await world.settle();
+    expect(await templatesOf(session)).toEqual([SOAP]);
     await world.advance('5 min'); // it can no longer take effect
     await world.settle();
     expect(await templatesOf(session)).toEqual([SOAP, DAP]);
-    expect(await open()).toEqual({ wanted: 0, due: false });
+    expect((await show(session.id)).nextStep.what).toBe('none');
   });
 
-  it('returns 504 while its answer cannot be stored, and is stored once it can be', async () => {
+  it('is followed by two fetches if its answer is lost: at once, and when it can no longer take effect', async () => {
     const session = await done();
-    const notStorable = () => Promise.reject(new Error('the value is not storable'));
-    const refreshes = world.get(RefreshRepository);
-    const stores = [
-      jest.spyOn(refreshes, 'storeAnswer').mockImplementation(notStorable),
-      jest.spyOn(refreshes, 'storeFetched').mockImplementation(notStorable),
-    ];
-    const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
-    expect([status, body.type, calls()]).toEqual([504, UNCLEAR, 1]);
-    await world.settle();
-    expect(await world.sql('SELECT fault FROM sessions')).toEqual([{ fault: 'not-storable' }]);
-    expect(await templatesOf(session)).toEqual([SOAP]);
-    for (const store of stores) store.mockRestore();
-    await world.advance('1 h');
-    await world.settle();
-    expect(await templatesOf(session)).toEqual([SOAP, DAP]);
+    const before = fetches();
+    world.platform.injectFault({ operation: 'updateSession', kind: 'refuse' });
+    expect((await update(session.id, { noteTemplateIds: [DAP] })).status).toBe(504);
+    const counts: number[] = [];
+    for (const span of ['1 s', '10 s', '5 min', '1 d'] as const) {
+      await world.settle();
+      counts.push(fetches() - before);
+      await world.advance(span);
+    }
+    expect(counts).toEqual([1, 1, 1, 2]);
   });
 
   it('returns 504 if the answer is about another session, and does not store it', async () => {
@@ -199,29 +177,26 @@ describe('an update', () => {
     expect(await templatesOf(session)).toEqual([SOAP]);
   });
 
-  it('returns 200 once its answer is stored, even if the database is unavailable afterwards', async () => {
+  it.each<[number, FaultRule['kind'] | 'none']>([
+    [200, 'none'],
+    [504, 'commit-then-cut'],
+  ])('returns %s if the database is away after the call, and is fetched later (fault: %s)', async (status, kind) => {
     const session = await done();
-    const [refreshes, reader] = [world.get(RefreshRepository), world.get(SessionReader)];
-    const [find, store] = [reader.find.bind(reader), refreshes.storeAnswer.bind(refreshes)];
-    let isStored = false;
-    jest.spyOn(refreshes, 'storeAnswer').mockImplementation(async (...answer) => {
-      const stored = await store(...answer);
-      isStored = true;
-      return stored;
+    if (kind !== 'none') world.platform.injectFault({ operation: 'updateSession', kind });
+    const client = world.get(PlatformClient);
+    const call = client.updateSession.bind(client);
+    jest.spyOn(client, 'updateSession').mockImplementationOnce(async (...sent) => {
+      const answer = unheard(() => call(...sent));
+      await answer.catch(() => undefined);
+      await world.sql('ALTER TABLE sessions RENAME TO sessions_away');
+      return answer;
     });
-    jest.spyOn(reader, 'find').mockImplementation((id, tx) => {
-      return isStored && tx === undefined ? Promise.reject(disconnected()) : find(id, tx);
-    });
-    const { status, body } = await update(session.id, { externalTreatmentPlan: 'A plan.' });
-    expect([status, body.id, body.sessionId]).toEqual([200, session.id, session.sessionId]);
-  });
-
-  it('returns 504 when both its answer and the database are lost', async () => {
-    const session = await done();
-    world.platform.injectFault({ operation: 'updateSession', kind: 'commit-then-cut' });
-    jest.spyOn(world.get(RefreshScheduler), 'scheduleRefresh').mockRejectedValueOnce(disconnected());
-    const { status, body } = await update(session.id, { noteTemplateIds: [DAP] });
-    expect([status, body.type]).toEqual([504, UNCLEAR]);
+    const answer = await update(session.id, { noteTemplateIds: [DAP] });
+    await world.sql('ALTER TABLE sessions_away RENAME TO sessions');
+    expect(answer.status).toBe(status);
+    await world.advance('5 min');
+    await world.settle();
+    expect(await templatesOf(session)).toEqual([SOAP, DAP]);
   });
 
   it.each<FaultKind>(['commit-then-cut', 'commit-then-500', 'bad-json', 'commit-late'])(

@@ -154,13 +154,16 @@ describe('encrypted values that were changed or moved in the database', () => {
     });
     expect((await vaultHealth())?.reason).toMatch(/cannot be decrypted.*backup/);
 
-    const due = 'UPDATE sessions SET due_at = now(), wanted_generation = wanted_generation + 1 WHERE id = $1';
-    await world.sql(due, [session.id]);
+    const { fetchedAt } = (await get(`/v1/sessions/${session.id}`)).body;
+    await world.call('POST', '/v1/sessions/refreshes', { body: { session: session.id } });
     await world.settle();
-    const row = await world.sql('SELECT fault, due_at FROM sessions WHERE id = $1', [session.id]);
-    expect(row).toEqual([{ fault: 'unreadable', due_at: null }]);
+    const nextStep = { what: 'getSession', why: expect.stringContaining('unreadable') };
+    expect((await get(`/v1/sessions/${session.id}`)).body).toMatchObject({ fetchedAt, nextStep });
     await setFacts(kept?.facts);
-    expect((await get(`/v1/sessions/${session.id}`)).body).toMatchObject({ date: session.date });
+    await world.advance('1 h');
+    await world.settle();
+    const { body } = await get(`/v1/sessions/${session.id}`);
+    expect(body).toMatchObject({ date: session.date, nextStep: { why: expect.not.stringContaining('unreadable') } });
     expect((await vaultHealth())?.status).toBe('ok');
   });
 

@@ -94,7 +94,8 @@ export class RequestAttempts {
 
   /** Stores that an attempt failed. @returns its code */
   async failed({ id, no, ...attempt }: Attempt, error: PlatformError): Promise<string> {
-    let outcome = faultOf(error);
+    // A request names nothing that the platform may not find.
+    let outcome = error.kind === 'not-found' ? 'platform-address' : faultOf(error);
     await this.store(id, no, async (tx, row) => {
       const now = row?.now ?? attempt.at;
       const { verdict, retryAt } = await this.gate.judge(tx, 'createSession', { id, ...attempt }, endingOf(error), now);

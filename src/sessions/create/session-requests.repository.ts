@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { PrismaService, type Tx, toBytes } from '../../database/prisma.service.js';
+import { type Tx, toBytes } from '../../database/prisma.service.js';
 import type { CreateTherapySessionRequest } from '../../platform/contract/wire-types.js';
 import { NO_FACTS } from '../model/session-facts.js';
 import { shownAppointment } from '../model/session-row.js';
@@ -30,7 +30,6 @@ export class SessionRequestsRepository {
     private readonly sessions: SessionsRepository,
     private readonly claims: RequestClaims,
     private readonly attempts: RequestAttempts,
-    private readonly prisma: PrismaService,
   ) {}
 
   /** True if an earlier run of the same request stored it. */
@@ -103,11 +102,6 @@ export class SessionRequestsRepository {
     if (!row || (row.state === 'Requested' && row.attemptedAt !== null)) return false;
     await this.attempts.reject(tx, row, { code: 'abandoned', message });
     return true;
-  }
-
-  async stateOf(id: string): Promise<string | undefined> {
-    const row = await this.prisma.session.findUnique({ where: { id }, select: { state: true } });
-    return row?.state;
   }
 
   private async locked(tx: Tx, id: string, ...states: string[]): Promise<LockedSession | undefined> {

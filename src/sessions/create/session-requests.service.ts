@@ -124,7 +124,7 @@ export class SessionRequests {
   }
 
   private async wrongState(id: string): Promise<Problem> {
-    const state = (await this.requests.stateOf(id)) ?? null;
+    const { state } = await this.reader.find(id);
     return new Problem('wrong-state', ONLY_UNKNOWN, { extensions: { state } });
   }
 
