@@ -11,7 +11,8 @@ const INVARIANTS: Record<string, string> = {
   'a merged request is an alias of a session, and nothing is due about it': `sessions AS s WHERE
     (s.alias_of IS NOT NULL) <> (s.state = 'Merged') OR s.alias_of IS NOT NULL AND (s.session_id IS NOT NULL
       OR s.due_at IS NOT NULL OR s.request IS NOT NULL
-      OR NOT EXISTS (SELECT FROM sessions AS into WHERE into.id = s.alias_of AND into.session_id IS NOT NULL AND into.alias_of IS NULL))`,
+      OR NOT EXISTS (SELECT FROM sessions AS shown
+        WHERE shown.id = s.alias_of AND shown.session_id IS NOT NULL AND shown.alias_of IS NULL))`,
   'a merge is published once': `sessions AS s WHERE s.alias_of IS NOT NULL AND 1 <> (SELECT count(*) FROM feed_events AS e
     WHERE e.type = 'session.merged' AND e.subject = 'sessions/' || s.alias_of
       AND e.data ->> 'id' = s.id::text AND e.data ->> 'into' = s.alias_of::text)`,

@@ -85,10 +85,11 @@ export class RequestAttempts {
   /** Stores the platform's id. If it belongs to another request, the outcome is unknown. */
   accepted({ id, no, ...attempt }: Attempt, sessionId: string): Promise<void> {
     return this.store(id, no, async (tx, row) => {
-      const now = row?.now ?? attempt.at;
-      await this.gate.judge(tx, 'createSession', { id, ...attempt }, { kind: 'ok', status: 200 }, now);
       if (row && !(await this.claims.settle(tx, row, sessionId)) && row.state === 'Requested')
         await this.unknown(tx, row);
+      // Last, because every transaction locks rows of sessions before pauses.
+      const now = row?.now ?? attempt.at;
+      await this.gate.judge(tx, 'createSession', { id, ...attempt }, { kind: 'ok', status: 200 }, now);
     });
   }
 

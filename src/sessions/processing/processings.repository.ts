@@ -110,7 +110,6 @@ export class ProcessingsRepository {
     const { processingId, changes, notesEvents } = row;
     const named = sessionId ?? session?.sessionId;
     await this.prisma.transaction(async (tx) => {
-      await this.gate.judge(tx, 'getProcessingSession', this.judged(row, probes), { kind: 'ok', status: 200 }, row.now);
       const since = row.lastEventAt ?? row.now;
       const id = named === undefined ? null : await this.mention(tx, named, { news: 1, notes: notesEvents, since });
       if (id !== null && session && !this.sessions.canFetch) await this.storeSession(tx, id, session);
@@ -123,6 +122,8 @@ export class ProcessingsRepository {
           failures = 0, refused_at = NULL, not_found_at = NULL, updated_at = clock_timestamp(),
           due_at = CASE WHEN changes > ${changes} THEN clock_timestamp() END
         WHERE processing_id = ${processingId} AND fetched_changes <= ${changes}`;
+      // Last, because every transaction locks rows of sessions before pauses.
+      await this.gate.judge(tx, 'getProcessingSession', this.judged(row, probes), { kind: 'ok', status: 200 }, row.now);
     });
   }
 
