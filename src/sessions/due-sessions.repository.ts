@@ -8,19 +8,20 @@ import { CallGate } from './fetch/call-gate.js';
 import { ProcessingsRepository } from './processing/processings.repository.js';
 
 /** SQL of the first due sessions of the platform, the longest due first. */
-const fetches = (urgent: boolean) => `(SELECT id, ${urgent} AS urgent, due_at FROM sessions
+const first = (urgent: boolean) => `(SELECT id, ${urgent} AS urgent FROM sessions
   WHERE ${urgent ? '' : 'NOT '}urgent AND due_at <= now() AND session_id IS NOT NULL ORDER BY due_at LIMIT $1)`;
+const FETCHES = `${first(true)} UNION ALL ${first(false)}`;
 
-/** SQL of the sessions whose end has waited too long for an answer; none is called for them. */
-const ENDS = `(SELECT id, TRUE AS urgent, due_at FROM sessions WHERE publish_end_by <= now() ORDER BY publish_end_by LIMIT $1)`;
+/**
+ * SQL of the requests that are due, to be sent ($2) or without an answer in time, and of the sessions whose end has waited too
+ * long for an answer: no call is made for these.
+ */
+const OTHERS = `
+  (SELECT id, TRUE AS urgent FROM sessions
+   WHERE state = 'Requested' AND due_at <= now() AND (attempted_at IS NOT NULL OR $2) ORDER BY due_at LIMIT $1)
+  UNION ALL (SELECT id, TRUE FROM sessions WHERE publish_end_by <= now() ORDER BY publish_end_by LIMIT $1)`;
 
-/** SQL of the requests that are due: to be sent, or without an answer in time. */
-const REQUESTS = `(SELECT id, TRUE AS urgent, due_at FROM sessions
-  WHERE state = 'Requested' AND due_at <= now() AND (attempted_at IS NOT NULL OR $2) ORDER BY due_at LIMIT $1)`;
-
-const DUE = `SELECT id, urgent FROM (${REQUESTS} UNION ALL ${ENDS} UNION ALL ${fetches(true)} UNION ALL ${fetches(false)}) AS due
-  WHERE due_at <= now()`;
-const DUE_WITHOUT_FETCHES = `SELECT id, urgent FROM (${REQUESTS} UNION ALL ${ENDS}) AS due`;
+const lengthOf = (gate: Gate) => (gate === 'probe' ? 1 : QUEUE_LENGTH);
 
 /** Finds the sessions about which something may be done now. */
 @Injectable()
@@ -33,7 +34,7 @@ export class DueSessionsRepository {
     private readonly processings: ProcessingsRepository,
   ) {}
 
-  /** @returns requests first, then ends to be published, fetches because of events, those of all since a given time, and lookups */
+  /** @returns requests first, then ends to be published, fetches because of events, those of all since a given time, lookups */
   async due(): Promise<DueRow[]> {
     const gates = await this.gate.gates('getSession', 'createSession', 'getProcessingSession');
     const of = (operation: keyof typeof gates): Gate =>
@@ -42,9 +43,9 @@ export class DueSessionsRepository {
     const [{ isHeld }] = await this.prisma.$queryRawUnsafe<[{ isHeld: boolean }]>(
       `SELECT ${this.sending.heldSql} AS "isHeld"`,
     );
-    const limit = [fetch, send, lookUp].includes('probe') ? 1 : QUEUE_LENGTH;
-    const statement = fetch === 'closed' ? DUE_WITHOUT_FETCHES : DUE;
-    const rows = await this.prisma.$queryRawUnsafe<DueRow[]>(statement, limit, !isHeld && send !== 'closed');
-    return [...rows, ...(lookUp === 'closed' ? [] : await this.processings.due(limit))];
+    const others = await this.prisma.$queryRawUnsafe<DueRow[]>(OTHERS, lengthOf(send), !isHeld && send !== 'closed');
+    const fetches = fetch === 'closed' ? [] : await this.prisma.$queryRawUnsafe<DueRow[]>(FETCHES, lengthOf(fetch));
+    const lookups = lookUp === 'closed' ? [] : await this.processings.due(lengthOf(lookUp));
+    return [...others, ...fetches, ...lookups];
   }
 }

@@ -198,7 +198,7 @@ describe('updatedSince', () => {
     const [prisma, rows] = [world.get(PrismaService), world.get(SessionsRepository)];
     const change = (sessionId: string, until: Promise<void> = Promise.resolve()) =>
       prisma.transaction(async (tx) => {
-        const { row } = await rows.lockOrCreate(tx, sessionId);
+        const { row } = await rows.createOrLock(tx, sessionId);
         await rows.save(tx, row, { partnerAppointmentId: 'moved', updatedAt: row.now });
         changed.raise();
         await until;

@@ -6,6 +6,7 @@ import { type Bounds, backoffMs } from '../../queue/work/backoff.js';
 import { Restores } from '../../sending/restores.js';
 import { Sending } from '../../sending/sending.js';
 import { CallGate, endingOf, faultOf, type GatedCall, isRefusal } from '../fetch/call-gate.js';
+import { SessionContentRepository } from '../fetch/session-content.repository.js';
 import type { SessionFacts } from '../model/session-facts.js';
 import { SessionFeed } from '../model/session-feed.js';
 import type { SessionRow } from '../model/session-row.js';
@@ -40,6 +41,7 @@ export class RequestAttempts {
     private readonly claims: RequestClaims,
     private readonly gate: CallGate,
     private readonly sending: Sending,
+    private readonly content: SessionContentRepository,
     private readonly random: Random,
     private readonly feed: SessionFeed,
     restores: Restores,
@@ -116,8 +118,10 @@ export class RequestAttempts {
   }
 
   /** Stores that nothing was sent, because of this process. */
-  notSent({ id, no }: Attempt, fault: string): Promise<void> {
+  notSent({ id, no, ...attempt }: Attempt, fault: string): Promise<void> {
     return this.store(id, no, async (tx, row) => {
+      const unsent = { kind: 'unreadable', status: null } as const;
+      await this.gate.judge(tx, 'createSession', { id, ...attempt }, unsent, row?.now ?? attempt.at);
       const failures = (row?.failures ?? 0) + 1;
       const waitMs = backoffMs(failures, this.random.fraction(), BACKOFF);
       if (row) await this.sendAgain(tx, row, { fault, failures, dueAt: new Date(row.now.getTime() + waitMs) });
@@ -148,12 +152,18 @@ export class RequestAttempts {
   /** Not if an event named the session. */
   private async unknown(tx: Tx, row: LockedSession): Promise<void> {
     if (await this.claims.settleByEvents(tx, row)) return;
-    const changes = { state: 'Unknown', fault: null, dueAt: null, updatedAt: row.now };
+    // One of a backup may have been sent after it.
+    const attemptedAt = row.attemptedAt ?? row.now;
+    const changes = { state: 'Unknown', fault: null, dueAt: null, attemptedAt, updatedAt: row.now };
     await this.sessions.update(tx, row.id, changes);
     await this.feed.publish(tx, { ...row, ...changes }, [{ type: 'session.needs-review', state: 'Unknown' }]);
   }
 
+  /** Not if its client was deleted meanwhile. */
   private async sendAgain(tx: Tx, row: LockedSession, changes: Partial<SessionRow>): Promise<void> {
+    if (await this.content.isErased(tx, row)) {
+      return this.reject(tx, row, { code: 'abandoned', message: 'Its client was deleted before it was sent.' });
+    }
     const isSeen = row.state === 'Unknown' && { state: 'Requested', updatedAt: row.now };
     await this.sessions.update(tx, row.id, { ...changes, attemptedAt: null, ...isSeen });
   }

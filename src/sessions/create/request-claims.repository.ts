@@ -5,7 +5,7 @@ import type { SessionEvent } from '../../platform/contract/wire-types.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
 import { NO_FAULT } from '../model/apply-fetch.js';
 import { NO_FACTS, type SessionFacts } from '../model/session-facts.js';
-import type { SessionRow } from '../model/session-row.js';
+import { OWN_CORRELATION, type SessionRow } from '../model/session-row.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { type LockedSession, SessionsRepository } from '../model/sessions.repository.js';
 
@@ -47,7 +47,8 @@ export class RequestClaims {
     if (isWaiting && !known && (await this.isWithin(tx, waitingSince))) return 'waiting';
     const own = open.find(({ isInFlight, correlationId }) => !isInFlight && correlationId === partnerAppointmentId);
     const request = own && (await this.sessions.lock(tx, own.id));
-    if (request?.state === 'Unknown' && (await this.mayOwn(tx, request, known))) {
+    const isOpen = request?.state === 'Unknown' || (request?.state === 'Requested' && request.attemptedAt === null);
+    if (request && isOpen && (await this.mayOwn(tx, request, known))) {
       await this.noteEvidence(tx, request, sessionId);
       return known ? this.merge(tx, request, known) : this.settled(request, sessionId);
     }
@@ -137,17 +138,20 @@ export class RequestClaims {
 
   /** The provider's requests that the platform may have received before an event, and not answered. */
   private async openRequests(tx: Tx, { providerUserId, partnerAppointmentId }: SessionEvent, receivedAt: Date) {
-    if (providerUserId === null) return [];
+    // A generated id names one request, so that no provider is needed.
+    const isOwn = partnerAppointmentId?.startsWith(OWN_CORRELATION) ?? false;
+    if (providerUserId === null && !isOwn) return [];
     const rows = await tx.session.findMany({
       where: {
-        ...{ state: { in: ['Requested', 'Unknown'] }, providerUserId, attemptedAt: { not: null } },
-        requestedAt: { lte: receivedAt },
+        ...{ state: { in: ['Requested', 'Unknown'] }, callNo: { gt: 0 }, requestedAt: { lte: receivedAt } },
+        ...(partnerAppointmentId != null && { correlationId: partnerAppointmentId }),
+        ...(providerUserId !== null && { providerUserId }),
       },
-      select: { id: true, state: true, correlationId: true },
+      select: { id: true, state: true, correlationId: true, attemptedAt: true },
     });
-    return rows
-      .map(({ id, state, correlationId }) => ({ id, correlationId, isInFlight: state === 'Requested' }))
-      .filter(({ correlationId }) => partnerAppointmentId == null || correlationId === partnerAppointmentId);
+    return rows.map(({ id, state, correlationId, attemptedAt }) => {
+      return { id, correlationId, isInFlight: state === 'Requested' && attemptedAt !== null };
+    });
   }
 
   /** False if the session was there before the request, or may be that of a request for the same appointment that was abandoned. */

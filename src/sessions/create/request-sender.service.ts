@@ -3,7 +3,6 @@ import { Clock } from '../../config/clock.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { retryUntilStored } from '../../database/retries.js';
 import { errorTrace } from '../../errors/error-trace.js';
-import { Problem } from '../../http/problem/problem.js';
 import { Metrics } from '../../monitoring/metrics.js';
 import { clientsOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
@@ -14,6 +13,12 @@ import { type Attempt, RequestAttempts } from './request-attempts.repository.js'
 
 /** Maximum time from the mark of an attempt to its sending. A later attempt is not sent, because it may soon count as lost. */
 const SEND_WITHIN_MS = 2_000;
+
+/** The outcome of an attempt, and how to store it; a store may know the outcome better. */
+interface Sent {
+  outcome: string;
+  store(): Promise<string | void>;
+}
 
 /** Sends the EHR's requests for sessions, each attempt at most once: its mark is committed first. */
 @Injectable()
@@ -38,10 +43,7 @@ export class RequestSender {
     const takenMs = this.clock.monotonicMs();
     const attempt = await this.take(id);
     if (!attempt) return;
-    const isLate = this.clock.monotonicMs() - takenMs > SEND_WITHIN_MS;
-    const { outcome, store } = isLate
-      ? { outcome: 'late', store: () => this.rows.notSent(attempt, 'late') }
-      : await this.send(attempt);
+    const { outcome, store } = await this.send(attempt, takenMs + SEND_WITHIN_MS);
     // Only this process knows the outcome.
     const stored = await retryUntilStored(store, this.clock);
     this.attempts.inc({ outcome: typeof stored === 'string' ? stored : outcome });
@@ -61,27 +63,33 @@ export class RequestSender {
   }
 
   /** @returns the outcome of the call, and how to store it */
-  private async send(attempt: Attempt): Promise<{ outcome: string; store: () => Promise<string | void> }> {
+  private async send(attempt: Attempt, untilMs: number): Promise<Sent> {
+    const { id, row } = attempt;
+    const notSent = (fault: string) => ({ outcome: fault, store: () => this.rows.notSent(attempt, fault) });
+    let hasLeft = false;
     try {
-      const sessionId = await this.call(attempt);
-      return { outcome: 'accepted', store: () => this.rows.accepted(attempt, sessionId) };
+      const body = this.seal.request.open(id, row.request as Uint8Array);
+      const about = { client: await clientsOf(this.prisma, row.clientUserIds), session: [id] };
+      const answer = await this.sent.send('createSession', about, () => {
+        if (this.clock.monotonicMs() > untilMs) throw new LateAttempt();
+        hasLeft = true;
+        return this.platform.createSession(body);
+      });
+      return { outcome: 'accepted', store: () => this.rows.accepted(attempt, answer.sessionId) };
     } catch (error) {
-      if (error instanceof Problem) {
-        // It is retried, because a missing data key may return, and the audit log may take entries again.
-        this.log.warn({ msg: 'a request could not be decrypted or recorded; nothing was sent', ...errorTrace(error) });
-        return { outcome: 'unreadable', store: () => this.rows.notSent(attempt, 'unreadable') };
+      if (error instanceof LateAttempt) return notSent('late');
+      if (!hasLeft) {
+        // It is retried: a missing data key may return, and the database and the audit log may take it again.
+        this.log.warn({ msg: 'a request could not be prepared; nothing was sent', request: id, ...errorTrace(error) });
+        return notSent('unreadable');
       }
       if (!(error instanceof PlatformError))
-        this.log.error({ msg: 'an attempt failed unexpectedly', request: attempt.id, ...errorTrace(error) });
+        this.log.error({ msg: 'an attempt failed unexpectedly', request: id, ...errorTrace(error) });
       const failure = error instanceof PlatformError ? error : new PlatformError('unknown-outcome', 'createSession');
       return { outcome: 'failed', store: () => this.rows.failed(attempt, failure) };
     }
   }
-
-  private async call({ id, row }: Attempt): Promise<string> {
-    const body = this.seal.request.open(id, row.request as Uint8Array);
-    const about = { client: await clientsOf(this.prisma, row.clientUserIds), session: [id] };
-    const { sessionId } = await this.sent.send('createSession', about, () => this.platform.createSession(body));
-    return sessionId;
-  }
 }
+
+/** An attempt that was not sent, because it might soon count as lost. */
+class LateAttempt extends Error {}

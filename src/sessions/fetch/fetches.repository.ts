@@ -6,6 +6,7 @@ import { Metrics } from '../../monitoring/metrics.js';
 import type { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { type Bounds, backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
+import { openUnlessDamaged } from '../../vault/unreadable-value.js';
 import { endByEvents } from '../model/apply-event.js';
 import {
   applyFetch,
@@ -17,7 +18,7 @@ import {
   isOutdated,
 } from '../model/apply-fetch.js';
 import { nextLookup } from '../model/next-lookup.js';
-import { plainCode, withoutMessage } from '../model/session-facts.js';
+import { NO_FACTS, plainCode, withoutMessage } from '../model/session-facts.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { type LockedSession, SessionsRepository } from '../model/sessions.repository.js';
 import { CallGate, endingOf, faultOf, isKnownGone, isRefusal } from './call-gate.js';
@@ -36,9 +37,8 @@ export interface BegunFetch extends Fetch {
   eventAt: Date | null;
 }
 
-const BEGIN = `UPDATE sessions t SET call_no = call_no + 1
-  WHERE id = $1::uuid AND session_id IS NOT NULL AND due_at <= clock_timestamp()
-  RETURNING ${allColumns('Session', 't')}, clock_timestamp() AS now`;
+const DUE = `SELECT ${allColumns('Session', 't')}, clock_timestamp() AS now FROM sessions t
+  WHERE id = $1::uuid AND session_id IS NOT NULL AND due_at <= clock_timestamp()`;
 
 /** The two transactions of a fetch: the first marks it, the second stores its answer. */
 @Injectable()
@@ -64,15 +64,20 @@ export class FetchesRepository {
    * @returns `nothing` if none is to be sent now; undefined if no session of the platform with this id is due
    */
   async begin(id: string): Promise<BegunFetch | 'nothing' | undefined> {
-    const [row] = await this.prisma.$queryRawUnsafe<LockedSession[]>(BEGIN, id);
+    const [row] = await this.prisma.$queryRawUnsafe<LockedSession[]>(DUE, id);
     if (!row || row.sessionId === null) return undefined;
     const { now, sessionId, lastEventAt, fetchedAt, refusedAt } = row;
-    const { what } = nextLookup(row, now, this.sessions.policy);
-    if (what === 'publish') await this.publishEnd(id);
-    const probes = what === 'fetch' && this.sessions.canFetch ? await this.gate.admit('getSession', now) : undefined;
+    const { what, at } = nextLookup(row, now, this.sessions.policy);
+    if (what !== 'fetch' || at === null || at > now) {
+      await this.decideAgain(id);
+      return 'nothing';
+    }
+    const probes = this.sessions.canFetch ? await this.gate.admit('getSession', now) : undefined;
     if (!probes) return 'nothing';
+    const data = { callNo: { increment: 1 } };
+    const { callNo: no } = await this.prisma.session.update({ where: { id }, data, select: { callNo: true } });
     return {
-      ...{ id, sessionId, no: row.callNo, changes: row.changes, at: now, probes },
+      ...{ id, sessionId, no, changes: row.changes, at: now, probes },
       refused: refusedAt && { status: row.refusedStatus, at: refusedAt },
       eventAt: lastEventAt !== null && (fetchedAt === null || lastEventAt > fetchedAt) ? lastEventAt : null,
     };
@@ -99,8 +104,9 @@ export class FetchesRepository {
   ): Promise<{ notesChanged: boolean; now: Date } | undefined> {
     const { now, id } = row;
     if (isOutdated(row, fetch)) return undefined;
-    const known = this.seal.openFacts(row);
+    const known = openUnlessDamaged(() => this.seal.openFacts(row)) ?? NO_FACTS;
     const isErased = await this.content.isErased(tx, row, answer.clientUserIds ?? undefined);
+    if (isErased) await this.content.removeAnswers(tx, id);
     const notes = isErased ? undefined : fetchedNotes(answer);
     const isFirst = row.fetchedAt === null;
     const stored = notes && (await this.content.storeNotes(tx, id, notes, { now, eventAt: fetch.eventAt }, isFirst));
@@ -110,7 +116,7 @@ export class FetchesRepository {
     const answered = factsAfter(answer, known);
     const facts = isErased ? withoutMessage(answered) : answered;
     const changes = applyFetch(row, fetch, answer, { now, notesChanged, newRevisions });
-    const isSeen = SEEN.some((field) => String(row[field]) !== String(changes[field] ?? row[field]));
+    const isSeen = SEEN.some((field) => field in changes && String(row[field]) !== String(changes[field]));
     const isNews = isFirst || isSeen || transcriptChanged || JSON.stringify(facts) !== JSON.stringify(known);
     await this.sessions.save(
       tx,
@@ -159,11 +165,13 @@ export class FetchesRepository {
     });
   }
 
-  /** Publishes the end of a session that has waited too long for an answer. */
-  private async publishEnd(id: string): Promise<void> {
+  /** Publishes the end of a session that has waited too long for an answer, and decides its next lookup. */
+  private async decideAgain(id: string): Promise<void> {
     await this.prisma.transaction(async (tx) => {
       const row = await this.sessions.lock(tx, id);
-      if (row) await this.sessions.save(tx, row, endByEvents(row, row.now));
+      if (!row) return;
+      const isOver = row.publishEndBy !== null && row.publishEndBy <= row.now;
+      await this.sessions.save(tx, row, isOver ? endByEvents(row, row.now) : {});
     });
   }
 }

@@ -138,6 +138,11 @@ export class SessionContentRepository {
     return removed + (await this.removeMessages(tx, ids));
   }
 
+  /** Removes the platform's answers about processing ids of a session. */
+  async removeAnswers(tx: Tx, ourSessionId: string): Promise<void> {
+    await tx.processingSession.updateMany({ where: { ourSessionId, answer: { not: null } }, data: { answer: null } });
+  }
+
   /**
    * True if content of a session must not be stored, because all its clients were deleted.
    *

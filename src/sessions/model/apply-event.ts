@@ -1,4 +1,5 @@
 import type { SessionEvent, SessionEventType, SessionState } from '../../platform/contract/wire-types.js';
+import { announcedNotes } from './next-lookup.js';
 import { hasEnded, type SessionRow, shownAppointment } from './session-row.js';
 
 /** When and how often the deliveries of an event arrived. */
@@ -17,6 +18,9 @@ export type Mention = SessionEvent | { eventType: 'PROCESSING'; announcesNotes: 
 
 /** How long the end of a session waits for an answer that shows it, before it is published as the events said. */
 export const PUBLISH_END_MS = 10 * 60_000;
+
+/** How long after an answer an event may announce notes that it brought. Those that no event announced count no longer. */
+const LATE_EVENT_MS = 10 * 60_000;
 
 /** Notes that the repeats of one delivery announce at most. */
 const MAX_ANNOUNCED = 20;
@@ -78,9 +82,12 @@ export function applyEvent(
     urgent: true,
     updatedAt: now,
     // What was not found may exist now. After another fault, the wait goes on.
-    ...(isNotFound && { retryAt: null }),
+    ...(isNotFound && { retryAt: null, failures: 0 }),
   };
-  const announced = { notesEvents: row.notesEvents + Math.min(news, MAX_ANNOUNCED) };
+  const announced = {
+    notesEvents: row.notesEvents + Math.min(news, MAX_ANNOUNCED),
+    notesFound: isRecent(row, now) ? row.notesFound : Math.min(row.notesFound, announcedNotes(row)),
+  };
   if (event.eventType === 'PROCESSING') return { ...heard, ...(event.announcesNotes && announced) };
   const { eventType, providerUserId, partnerAppointmentId = null, aiNotesEnabled } = event;
   const eventState = laterState(row.eventState, STATE_OF[eventType]);
@@ -100,6 +107,11 @@ export function applyEvent(
       partnerAppointmentId: shownAppointment(eventAppointmentId) ?? row.partnerAppointmentId,
     }),
   };
+}
+
+/** True if notes of the last answer may be those that an event announces now. */
+function isRecent({ fetchedAt }: SessionRow, now: Date): boolean {
+  return fetchedAt !== null && now.getTime() - fetchedAt.getTime() <= LATE_EVENT_MS;
 }
 
 /** The shown state once the events said `eventState`. */

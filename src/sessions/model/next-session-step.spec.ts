@@ -22,12 +22,12 @@ test.each([
   [fetched('Done', { notesEvents: 1, rechecks: 5, fetchedAt: NOW }), 'getSession', /notes that an event announced/],
   [fetched('InProgress', { createdAt: at(-4 * HOUR), fetchedAt: NOW }), 'getSession', /has not ended/],
 ])('%#. the next step says what is called, when and why', (row, what, why) => {
-  const step = nextSessionStep(row, NOW, POLICY);
+  const step = nextSessionStep(row, NOW, POLICY, true);
   expect(step).toEqual({ what, why: expect.stringMatching(why), notBefore: what === 'none' ? null : due });
 });
 
 test('a change leads to a call at once', () => {
-  expect(nextSessionStep(fetched('Done', { changes: 2 }), NOW, POLICY)).toMatchObject({
+  expect(nextSessionStep(fetched('Done', { changes: 2 }), NOW, POLICY, true)).toMatchObject({
     ...{ what: 'getSession', why: expect.stringMatching(/an event, an update or a refresh/), notBefore: NOW },
   });
 });

@@ -32,15 +32,16 @@ export interface Happened {
 /**
  * What to publish after a change of a session: an event is published when a GET shows what it says. Pure.
  *
- * | after the change                                                          | event                      |
- * |---------------------------------------------------------------------------|----------------------------|
- * | the session is new                                                        | `session.created`          |
- * | notes changed, or another part of the answer is unreadable                | `session.notes-ready`      |
- * | its transcript was stored or changed                                      | `session.transcript-ready` |
- * | it shows Done, and whether there will be notes is final                   | `session.completed`, once  |
- * | it shows Error                                                            | `session.failed`, once     |
- * | the code of that error became known later                                 | `session.failed`, once more|
- * | a request's row became an alias of it                                     | `session.merged`           |
+ * | after the change                                                           | event                        |
+ * |----------------------------------------------------------------------------|------------------------------|
+ * | the session is new                                                         | `session.created`            |
+ * | its state became Processing, and no end was published                      | `session.processing-started` |
+ * | notes changed, or another part of the answer is unreadable                 | `session.notes-ready`        |
+ * | its transcript was stored or changed                                       | `session.transcript-ready`   |
+ * | it shows Done, and whether there will be notes is final                    | `session.completed`, once    |
+ * | it shows Error                                                             | `session.failed`, once       |
+ * | the code of that error became known later                                  | `session.failed`, once more  |
+ * | a request's row became an alias of it                                      | `session.merged`             |
  *
  * An end that only events say waits for an answer until `publishEndBy`. If nothing says whether there will be notes, so does
  * Done. Each end is published again only after the other one.
@@ -56,9 +57,11 @@ export function publish(
   const { state, notesRevision, incomplete } = after;
   const { isNew = false, notesChanged = false, transcriptChanged = false, merged } = happened;
   const isUnreadable = before !== undefined && incomplete.some((part) => !before.incomplete.includes(part));
+  const isStarted = state === 'Processing' && before?.state !== 'Processing' && after.publishedEnd === null;
   const { event, ...end } = ended(after, happened);
   const events: (SessionFeedEvent | false | undefined)[] = [
     isNew && { type: 'session.created', state },
+    isStarted && { type: 'session.processing-started', state },
     transcriptChanged && { type: 'session.transcript-ready', state },
     (notesChanged || isUnreadable) && { type: 'session.notes-ready', state, notesRevision, incomplete },
     event,

@@ -105,23 +105,35 @@ export class ProcessingsRepository {
     return probes && { row, sessionId: row.sessionId ?? undefined, probes };
   }
 
-  /** Stores the raw answer, and makes the session due that it names. Where sessions cannot be fetched, stores the session in it. */
+  /**
+   * Stores the raw answer, and makes the session due that it names. Where sessions cannot be fetched, stores the session in it.
+   * An answer to an earlier lookup than the stored one is dropped.
+   */
   async storeAnswer({ row, probes }: Lookup, { raw, session, sessionId }: ProcessingSessionAnswer): Promise<void> {
-    const { processingId, changes, notesEvents } = row;
+    const { processingId, changes } = row;
     const named = sessionId ?? session?.sessionId;
     await this.prisma.transaction(async (tx) => {
-      const since = row.lastEventAt ?? row.now;
-      const id = named === undefined ? null : await this.mention(tx, named, { news: 1, notes: notesEvents, since });
-      if (id !== null && session && !this.sessions.canFetch) await this.storeSession(tx, id, session);
-      const our = id === null ? null : await this.sessions.lock(tx, id);
-      const isErased = our ? await this.content.isErased(tx, our) : false;
-      const answer = isErased ? null : toBytes(this.seal.processingAnswer.seal(processingId, raw));
-      await tx.$executeRaw`
-        UPDATE processing_sessions SET session = ${id}::uuid, answer = ${answer}, fetched_changes = ${changes},
-          notes_events = notes_events - ${id === null ? 0 : notesEvents}, fault = ${id === null ? 'names-no-session' : null},
-          failures = 0, refused_at = NULL, not_found_at = NULL, updated_at = clock_timestamp(),
-          due_at = CASE WHEN changes > ${changes} THEN clock_timestamp() END
-        WHERE processing_id = ${processingId} AND fetched_changes <= ${changes}`;
+      const [known] = await tx.$queryRaw<Pick<ProcessingRow, 'changes' | 'fetchedChanges' | 'notesEvents'>[]>`
+        SELECT changes, fetched_changes AS "fetchedChanges", notes_events AS "notesEvents" FROM processing_sessions
+        WHERE processing_id = ${processingId} FOR UPDATE`;
+      if (known && known.fetchedChanges < changes) {
+        const since = row.lastEventAt ?? row.now;
+        const noted = { news: 1, notes: known.notesEvents, since };
+        const id = named === undefined ? null : await this.mention(tx, named, noted);
+        if (id !== null && session && !this.sessions.canFetch) await this.storeSession(tx, id, session);
+        const our = id === null ? null : await this.sessions.lock(tx, id);
+        const isErased = our ? await this.content.isErased(tx, our, session?.clientUserIds ?? undefined) : false;
+        await tx.processingSession.update({
+          where: { processingId },
+          data: {
+            ...{ ourSessionId: id, fetchedChanges: changes, failures: 0, updatedAt: row.now },
+            ...{ refusedAt: null, refusedStatus: null, notFoundAt: null },
+            answer: isErased ? null : toBytes(this.seal.processingAnswer.seal(processingId, raw)),
+            ...(id === null ? { fault: 'names-no-session' } : { fault: null, notesEvents: 0 }),
+            dueAt: known.changes > changes ? row.now : null,
+          },
+        });
+      }
       // Last, because every transaction locks rows of sessions before pauses.
       await this.gate.judge(tx, 'getProcessingSession', this.judged(row, probes), { kind: 'ok', status: 200 }, row.now);
     });

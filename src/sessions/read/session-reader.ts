@@ -256,7 +256,7 @@ export class SessionReader {
       stateFrom: isOwnState(state) ? null : (row.stateFrom as SessionResponse['stateFrom']),
       correlationId: state === 'Unknown' ? row.correlationId : null,
       choices: state === 'Unknown' ? [...UNKNOWN_CHOICES] : [],
-      nextStep: nextSessionStep({ ...row, request: null }, this.clock.now(), this.rows.policy),
+      nextStep: nextSessionStep({ ...row, request: null }, this.clock.now(), this.rows.policy, this.rows.canFetch),
       aiNotesEnabled,
       aiNotesFinal: row.aiNotesRank === FINAL_RANK,
       error:

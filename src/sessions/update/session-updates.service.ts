@@ -10,8 +10,10 @@ import type { OperationName } from '../../platform/contract/operations.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { SentData } from '../../platform/send/sent-data.js';
+import { openIfReadable } from '../../vault/unreadable-value.js';
 import { RefreshesRepository } from '../fetch/refreshes.repository.js';
 import { factsAfter, shownBy } from '../model/apply-fetch.js';
+import { NO_FACTS } from '../model/session-facts.js';
 import { SessionSeal } from '../model/session-seal.js';
 import type { SessionResponse } from '../model/session-view.js';
 import { SessionReader } from '../read/session-reader.js';
@@ -109,7 +111,7 @@ export class SessionUpdates {
         throw platformProblem(error);
       });
     await this.updates.end(update);
-    const facts = factsAfter(answer, this.seal.openFacts(row));
+    const facts = factsAfter(answer, openIfReadable(() => this.seal.openFacts(row)) ?? NO_FACTS);
     return this.reader.view({ ...row, ...shownBy(row, answer), facts: this.seal.sealFacts(row.id, facts) });
   }
 }
