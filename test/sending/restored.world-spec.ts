@@ -1,3 +1,5 @@
+import type { SimulatedSession } from '../../simulator/sessions/session.js';
+import { takeStep } from '../../simulator/sessions/session-run.js';
 import type { ComplianceJobResponse } from '../../src/compliance/compliance.dto.js';
 import type { SelectionResponse } from '../../src/people/api/people.dto.js';
 import type { SendingResponse } from '../../src/sending/sending.dto.js';
@@ -5,6 +7,7 @@ import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { importsIn } from '../imports/imports.js';
 import { peopleOf } from '../people/mirroring.js';
 import { backUp, putBack } from '../support/restore.js';
+import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 
 const world = useWorld();
@@ -184,6 +187,45 @@ describe('after the restore of a backup', () => {
       (await world.call<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${job.id}`)).body.state,
     ];
     expect(states).toEqual(['Unknown', 'Unknown']);
+  });
+
+  describe('a request for a session that was sent after the backup', () => {
+    const WISH = { provider: 'home', noteTemplateIds: [SOAP], input: { text: { text: 'They spoke.' } } };
+    const ask = async (options: object) => {
+      const body = { ...WISH, partnerAppointmentId: 'visit-1' };
+      return (await world.call<SessionResponse>('POST', '/v1/sessions', { body, ...options })).body;
+    };
+    const stateOf = async (id: string) => (await world.call<SessionResponse>('GET', `/v1/sessions/${id}`)).body.state;
+    let id: string;
+    let made: SimulatedSession;
+    const nextEvent = async () => {
+      takeStep(world.platform.simulator.state, made);
+      await world.settle();
+    };
+
+    beforeEach(async () => {
+      ({ id } = await ask({ headers: NO_WAIT }));
+      const backup = await backUp(world.database.url);
+      await world.settle();
+      made = world.platform.simulator.state.sessions.list()[0] as SimulatedSession;
+      await restore(backup);
+      await world.restart();
+      await release();
+      expect(await stateOf(id)).toBe('Unknown');
+    });
+
+    it('is settled by the next event of its session', async () => {
+      await nextEvent();
+      expect(await stateOf(id)).toBe('Processing');
+    });
+
+    it('keeps its session from its successor, once it was abandoned', async () => {
+      await world.call('POST', `/v1/sessions/${id}/resolve`, { body: { action: 'abandon' } });
+      world.platform.injectFault({ operation: 'createSession', kind: 'refuse' });
+      const successor = await ask({ wait: 60 });
+      await nextEvent();
+      expect(await stateOf(successor.id)).toBe('Unknown');
+    });
   });
 });
 

@@ -187,7 +187,11 @@ export class RequestAttempts {
     const rows = await tx.session.findMany({ where, select: { id: true }, orderBy: { id: 'asc' } });
     for (const { id } of rows) {
       const row = await this.sessions.lock(tx, id);
-      if (row?.state === 'Requested') await this.unknown(tx, row);
+      if (row?.state !== 'Requested') continue;
+      // What may have been sent is an attempt.
+      const attempt = { attemptedAt: row.now, callNo: row.callNo + 1 };
+      if (row.attemptedAt === null) await this.sessions.update(tx, id, attempt);
+      await this.unknown(tx, row);
     }
   }
 }
