@@ -445,6 +445,7 @@ CREATE TABLE "sessions" (
     "fetched_changes" INTEGER NOT NULL DEFAULT 0,
     "call_no" INTEGER NOT NULL DEFAULT 0,
     "notes_events" INTEGER NOT NULL DEFAULT 0,
+    "processing_notes" INTEGER NOT NULL DEFAULT 0,
     "notes_found" INTEGER NOT NULL DEFAULT 0,
     "rechecks" SMALLINT NOT NULL DEFAULT 0,
     "fetched_at" TIMESTAMPTZ(3),

@@ -152,9 +152,7 @@ export class RequestAttempts {
   /** Not if an event named the session. */
   private async unknown(tx: Tx, row: LockedSession): Promise<void> {
     if (await this.claims.settleByEvents(tx, row)) return;
-    // One of a backup may have been sent after it.
-    const attemptedAt = row.attemptedAt ?? row.now;
-    const changes = { state: 'Unknown', fault: null, dueAt: null, attemptedAt, updatedAt: row.now };
+    const changes = { state: 'Unknown', fault: null, dueAt: null, updatedAt: row.now };
     await this.sessions.update(tx, row.id, changes);
     await this.feed.publish(tx, { ...row, ...changes }, [{ type: 'session.needs-review', state: 'Unknown' }]);
   }

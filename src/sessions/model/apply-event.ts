@@ -1,5 +1,4 @@
 import type { SessionEvent, SessionEventType, SessionState } from '../../platform/contract/wire-types.js';
-import { announcedNotes } from './next-lookup.js';
 import { hasEnded, type SessionRow, shownAppointment } from './session-row.js';
 
 /** When and how often the deliveries of an event arrived. */
@@ -84,14 +83,16 @@ export function applyEvent(
     // What was not found may exist now. After another fault, the wait goes on.
     ...(isNotFound && { retryAt: null, failures: 0 }),
   };
-  const announced = {
-    notesEvents: row.notesEvents + Math.min(news, MAX_ANNOUNCED),
-    notesFound: isRecent(row, now) ? row.notesFound : Math.min(row.notesFound, announcedNotes(row)),
-  };
-  if (event.eventType === 'PROCESSING') return { ...heard, ...(event.announcesNotes && announced) };
+  const count = Math.min(news, MAX_ANNOUNCED);
+  const foundOf = (announced: number) => (isRecent(row, now) ? row.notesFound : Math.min(row.notesFound, announced));
+  if (event.eventType === 'PROCESSING') {
+    const notes = { notesFound: foundOf(row.processingNotes), processingNotes: row.processingNotes + count };
+    return { ...heard, ...(event.announcesNotes && notes) };
+  }
   const { eventType, providerUserId, partnerAppointmentId = null, aiNotesEnabled } = event;
   const eventState = laterState(row.eventState, STATE_OF[eventType]);
   const eventAppointmentId = greaterText(row.eventAppointmentId, partnerAppointmentId);
+  const announcesNotes = eventType === 'SESSION_PROCESSING_NOTES_COMPLETED' && aiNotesEnabled !== false;
   // A repeat of an end says nothing new: since then, the session may have been processed again.
   const isNewEnd = hasEnded(eventState) && eventState !== row.eventState && eventState !== row.publishedEnd;
   return {
@@ -99,7 +100,7 @@ export function applyEvent(
     eventState,
     eventAppointmentId,
     ...aiNotesAfter(row, aiNotesEnabled, AI_NOTES_RANK[eventType]),
-    ...(eventType === 'SESSION_PROCESSING_NOTES_COMPLETED' && aiNotesEnabled !== false && announced),
+    ...(announcesNotes && { notesFound: foundOf(row.notesEvents), notesEvents: row.notesEvents + count }),
     ...(isNewEnd && { publishEndBy: row.publishEndBy ?? new Date(now.getTime() + PUBLISH_END_MS) }),
     ...stateAfter(row, eventState, canFetch),
     ...(row.fetchedAt === null && {

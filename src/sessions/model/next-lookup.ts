@@ -36,9 +36,12 @@ export interface Lookup {
   what: 'fetch' | 'publish' | 'none';
 }
 
-/** The notes that were announced: one by each event that says so, and one by COMPLETED unless AI notes are off. */
-export function announcedNotes(row: Pick<SessionRow, 'notesEvents' | 'eventState' | 'aiNotesEnabled'>): number {
-  return Math.max(row.notesEvents, row.eventState === 'Done' && row.aiNotesEnabled !== false ? 1 : 0);
+/**
+ * The notes that were announced: one by each event that says so, and one by COMPLETED unless AI notes are off. The events of
+ * both APIs are about the same notes.
+ */
+export function announcedNotes({ notesEvents, processingNotes, eventState, aiNotesEnabled }: SessionRow): number {
+  return Math.max(notesEvents, processingNotes, eventState === 'Done' && aiNotesEnabled !== false ? 1 : 0);
 }
 
 /** Announced notes that no answer has brought. After a failure, none will come. */

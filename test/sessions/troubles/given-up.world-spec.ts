@@ -62,19 +62,4 @@ describe('a session that is given up', () => {
     }
     expect(other.lookUps).toBeGreaterThan(lookUps);
   });
-
-  it.each([400, 500])('is one that ended and whose lookups were answered %i for thirty days', async (status) => {
-    const session = newSession({ noteTemplateIds: [SOAP] });
-    toEnd(session);
-    await world.settle();
-    world.platform.injectFault({
-      ...{ operation: 'getSession', kind: 'status', status, count: null },
-      match: { sessionId: session.sessionId },
-    });
-    await refresh(session);
-    await pass(31);
-    const before = fetches(status);
-    await pass(3);
-    expect([fetches(status) - before, (await show(session.sessionId)).nextStep.what]).toEqual([0, 'none']);
-  });
 });

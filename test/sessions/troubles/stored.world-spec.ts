@@ -57,7 +57,7 @@ it('announced notes are looked up again if a replica lags, although other notes 
     ...{ providerUserId: sessions.provider, aiNotesEnabled: true },
   });
   await world.settle();
-  await pass('2 s', '1 min');
+  await pass('2 s', '1 min', '10 min');
   const before = JSON.parse(JSON.stringify(viewOf(session, undefined)));
   world.platform.injectFault({ operation: 'getSession', kind: 'answer', count: 1, body: before });
   const asked = fetches();
