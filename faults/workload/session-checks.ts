@@ -17,7 +17,7 @@ const INVARIANTS: Record<string, string> = {
     WHERE e.type = 'session.merged' AND e.subject = 'sessions/' || s.alias_of
       AND e.data ->> 'id' = s.id::text AND e.data ->> 'into' = s.alias_of::text)`,
   'a session is published as created once, before its other events': `${SHOWN} AND s.session_id IS NOT NULL
-    AND ((SELECT array_agg(e.type ORDER BY e.cursor) FROM feed_events AS e WHERE e.subject = 'sessions/' || s.id
+    AND ((SELECT array_agg(e.type ORDER BY e.id) FROM feed_events AS e WHERE e.subject = 'sessions/' || s.id
         AND e.type <> 'session.needs-review'))[1] IS DISTINCT FROM 'session.created'
     OR s.alias_of IS NULL AND s.session_id IS NOT NULL AND ${eventsOf('session.created')} <> 1`,
   'an end is published once it is shown, at most ten minutes after its event': `${SHOWN} AND s.state IN ('Done', 'Error')
