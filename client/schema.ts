@@ -5381,7 +5381,7 @@ export interface operations {
                 /** @description partnerAppointmentId */
                 appointment?: string;
                 updatedSince?: string;
-                state?: "Done" | "Error" | "InProgress" | "Merged" | "Processing" | "Rejected" | "Requested" | "Unknown";
+                state?: "Done" | "Error" | "InProgress" | "Processing" | "Rejected" | "Requested" | "Unknown";
                 /** @description By last change; defaults to oldest-first, so that a returning reader gets only changed sessions */
                 order?: "newest-first" | "oldest-first";
             };

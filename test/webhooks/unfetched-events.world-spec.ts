@@ -1,7 +1,6 @@
 import { EVENT_TYPES, type EventType } from '../../src/platform/contract/wire-types.js';
 import { useArrivingSessions } from '../sessions/arriving-sessions.js';
 import { contractFile } from '../support/contract-file.js';
-import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
 import { deliveredEvents } from './delivered-events.js';
 
@@ -14,7 +13,7 @@ const world = useWorld({
   platform: { processingEvents: false },
 });
 const sessions = useArrivingSessions(world);
-const { newSession, toEnd, show } = sessions;
+const { show } = sessions;
 const { feed, newest, feedOf, deliver } = deliveredEvents(world);
 
 const ofSession = (sessionId: string, eventType: EventType, aiNotesEnabled: boolean | null) => ({

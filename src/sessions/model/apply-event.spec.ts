@@ -127,8 +127,10 @@ describe('the state by events', () => {
   });
 
   test('is not changed by the processing API', () => {
-    expect(afterEvent(session(), NOTES)).toMatchObject({ eventState: null, state: 'Processing', notesEvents: 1 });
-    expect(afterEvent(session(), { eventType: 'PROCESSING', announcesNotes: false }).notesEvents).toBe(0);
+    expect(afterEvent(session(), NOTES)).toMatchObject({
+      ...{ eventState: null, state: 'Processing', notesEvents: 0, processingNotes: 1 },
+    });
+    expect(afterEvent(session(), { eventType: 'PROCESSING', announcesNotes: false }).processingNotes).toBe(0);
   });
 });
 
@@ -155,8 +157,10 @@ describe('aiNotesEnabled', () => {
 });
 
 describe('the announced notes', () => {
-  const events = (of: Mention, news = 1) =>
-    afterEvent(fetched('Processing', { notesEvents: 2 }), of, { news }).notesEvents;
+  const events = (of: Mention, news = 1) => {
+    const after = afterEvent(fetched('Processing', { notesEvents: 2, processingNotes: 2 }), of, { news });
+    return of === NOTES ? after.processingNotes : after.notesEvents;
+  };
 
   test('are one more for each receipt of an event, at most 20 at once, and none for a replay', () => {
     const of = event('PROCESSING_NOTES_COMPLETED', null);

@@ -108,9 +108,9 @@ it('a lookup that ran twice counts the notes of its events once', async () => {
   const lookups = [await rows.begin(processingId), await rows.begin(processingId)];
   for (const lookup of lookups)
     if (lookup) await rows.storeAnswer(lookup, { raw: {}, session: undefined, sessionId } as never);
-  const [own] = await world.sql('SELECT notes_events FROM sessions');
+  const [own] = await world.sql('SELECT processing_notes AS notes_events FROM sessions');
   const [processing] = await world.sql('SELECT notes_events FROM processing_sessions');
-  expect([own, processing]).toEqual([{ notes_events: 2 }, { notes_events: 0 }]);
+  expect([own, processing]).toEqual([{ notes_events: 1 }, { notes_events: 0 }]);
 });
 
 it('nextStep names no lookup where the contract has no getSession', async () => {
