@@ -84,15 +84,16 @@ export class RequestAttempts {
     await this.prisma.session.updateMany({ where, data: { attemptedAt: null, dueAt: new Date(0) } });
   }
 
-  /** Stores the platform's id. If it belongs to another request, the outcome is unknown. */
-  accepted({ id, no, ...attempt }: Attempt, sessionId: string): Promise<void> {
-    return this.store(id, no, async (tx, row) => {
+  /** Stores the platform's id. If it belongs to another request, the outcome is unknown. @returns the code of the outcome */
+  async accepted({ id, no, ...attempt }: Attempt, sessionId: string): Promise<string> {
+    await this.store(id, no, async (tx, row) => {
       if (row && !(await this.claims.settle(tx, row, sessionId)) && row.state === 'Requested')
         await this.unknown(tx, row);
       // Last, because every transaction locks rows of sessions before pauses.
       const now = row?.now ?? attempt.at;
       await this.gate.judge(tx, 'createSession', { id, ...attempt }, { kind: 'ok', status: 200 }, now);
     });
+    return 'accepted';
   }
 
   /** Stores that an attempt failed. @returns its code */
@@ -117,15 +118,16 @@ export class RequestAttempts {
     return outcome;
   }
 
-  /** Stores that nothing was sent, because of this process. */
-  notSent({ id, no, ...attempt }: Attempt, fault: string): Promise<void> {
-    return this.store(id, no, async (tx, row) => {
+  /** Stores that nothing was sent, because of this process. @returns its code */
+  async notSent({ id, no, ...attempt }: Attempt, fault: string): Promise<string> {
+    await this.store(id, no, async (tx, row) => {
       const unsent = { kind: 'unreadable', status: null } as const;
       await this.gate.judge(tx, 'createSession', { id, ...attempt }, unsent, row?.now ?? attempt.at);
       const failures = (row?.failures ?? 0) + 1;
       const waitMs = backoffMs(failures, this.random.fraction(), BACKOFF);
       if (row) await this.sendAgain(tx, row, { fault, failures, dueAt: new Date(row.now.getTime() + waitMs) });
     });
+    return fault;
   }
 
   /** Ends a request that was not accepted, so that nothing more is sent. */

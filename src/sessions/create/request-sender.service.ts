@@ -14,12 +14,6 @@ import { type Attempt, RequestAttempts } from './request-attempts.repository.js'
 /** Maximum time from the mark of an attempt to its sending. A later attempt is not sent, because it may soon count as lost. */
 const SEND_WITHIN_MS = 2_000;
 
-/** The outcome of an attempt, and how to store it; a store may know the outcome better. */
-interface Sent {
-  outcome: string;
-  store(): Promise<string | void>;
-}
-
 /** Sends the EHR's requests for sessions, each attempt at most once: its mark is committed first. */
 @Injectable()
 export class RequestSender {
@@ -43,10 +37,9 @@ export class RequestSender {
     const takenMs = this.clock.monotonicMs();
     const attempt = await this.take(id);
     if (!attempt) return;
-    const { outcome, store } = await this.send(attempt, takenMs + SEND_WITHIN_MS);
+    const store = await this.send(attempt, takenMs + SEND_WITHIN_MS);
     // Only this process knows the outcome.
-    const stored = await retryUntilStored(store, this.clock);
-    this.attempts.inc({ outcome: typeof stored === 'string' ? stored : outcome });
+    this.attempts.inc({ outcome: await retryUntilStored(store, this.clock) });
   }
 
   private async take(id: string): Promise<Attempt | undefined> {
@@ -62,10 +55,9 @@ export class RequestSender {
     }
   }
 
-  /** @returns the outcome of the call, and how to store it */
-  private async send(attempt: Attempt, untilMs: number): Promise<Sent> {
+  /** @returns what stores the outcome of the call, and returns its code */
+  private async send(attempt: Attempt, untilMs: number): Promise<() => Promise<string>> {
     const { id, row } = attempt;
-    const notSent = (fault: string) => ({ outcome: fault, store: () => this.rows.notSent(attempt, fault) });
     let hasLeft = false;
     try {
       const body = this.seal.request.open(id, row.request as Uint8Array);
@@ -75,18 +67,18 @@ export class RequestSender {
         hasLeft = true;
         return this.platform.createSession(body);
       });
-      return { outcome: 'accepted', store: () => this.rows.accepted(attempt, answer.sessionId) };
+      return () => this.rows.accepted(attempt, answer.sessionId);
     } catch (error) {
-      if (error instanceof LateAttempt) return notSent('late');
+      if (error instanceof LateAttempt) return () => this.rows.notSent(attempt, 'late');
       if (!hasLeft) {
         // It is retried: a missing data key may return, and the database and the audit log may take it again.
         this.log.warn({ msg: 'a request could not be prepared; nothing was sent', request: id, ...errorTrace(error) });
-        return notSent('unreadable');
+        return () => this.rows.notSent(attempt, 'unreadable');
       }
       if (!(error instanceof PlatformError))
         this.log.error({ msg: 'an attempt failed unexpectedly', request: id, ...errorTrace(error) });
       const failure = error instanceof PlatformError ? error : new PlatformError('unknown-outcome', 'createSession');
-      return { outcome: 'failed', store: () => this.rows.failed(attempt, failure) };
+      return () => this.rows.failed(attempt, failure);
     }
   }
 }
