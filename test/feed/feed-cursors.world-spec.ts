@@ -236,7 +236,7 @@ test('any filter and limit give each match once and in order, or 410 after reten
   try {
     for (let step = 0; step < STEPS; step += 1) {
       const chance = random.below(100);
-      if (chance < 25 && open.length < 4) await write();
+      if (chance < 25 && open.length < 3) await write();
       else if (chance < 50) await open.splice(random.below(open.length), 1)[0]?.[chance < 48 ? 'commit' : 'rollBack']();
       else if (chance < 52) await world.advance('20 d');
       else if (chance < 54) await remember().then(pruneAll);

@@ -77,7 +77,7 @@ async function happen(
     if (late.length === 0) await world.settle();
   }
   for (const held of late) await held.answer();
-  for (const span of ['2 s', '12 s', '1 min', '10 min', '1 h', '2 h'] as const) {
+  for (const span of ['2 s', '12 s', '1 min', '10 min', '1 h', '2 h', '2 h', '2 h'] as const) {
     await world.advance(span);
     await world.settle();
   }

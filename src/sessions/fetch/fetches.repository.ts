@@ -134,7 +134,7 @@ export class FetchesRepository {
       const now = row?.now ?? fetch.at;
       const { verdict, retryAt, succeededAt } = await this.gate.judge(tx, 'getSession', fetch, endingOf(error), now);
       const first = row?.fault === 'maybe-gone' ? row.refusedAt : null;
-      const isGone = row?.fault === 'gone' || isKnownGone(verdict, first, succeededAt);
+      const isGone = (row?.notFoundAt ?? null) !== null || isKnownGone(verdict, first, succeededAt);
       const fault = verdict === 'gone' && isGone ? 'gone' : faultOf(error);
       if (!row || isOutdated(row, fetch)) return fault;
       const waitMs = (bounds: Bounds) => backoffMs(row.failures + 1, this.random.fraction(), bounds);

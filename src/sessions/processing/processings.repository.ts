@@ -152,7 +152,7 @@ export class ProcessingsRepository {
         now,
       );
       const first = row.fault === 'maybe-gone' ? row.refusedAt : null;
-      const isGone = verdict === 'gone' && (row.fault === 'gone' || isKnownGone(verdict, first, succeededAt));
+      const isGone = verdict === 'gone' && (row.notFoundAt !== null || isKnownGone(verdict, first, succeededAt));
       const notFoundAt = isGone ? (row.notFoundAt ?? now) : null;
       const since = notFoundAt ?? row.lastEventAt ?? row.now;
       const isGivenUp = now.getTime() - since.getTime() >= (isGone ? NOT_FOUND_MS : UNENDED_MS);

@@ -33,7 +33,7 @@ import {
 
 /** Subjects that a process works on at a time, and the connections that they leave to requests. */
 const CONCURRENCY = 8;
-const LEFT_CONNECTIONS = 2;
+const LEFT_CONNECTIONS = 1;
 
 /** Deliveries in one job. Then its subject waits behind the others. */
 const MAX_PER_JOB = 100;
