@@ -76,6 +76,8 @@ test('the feed shows the start of a session before its end, also if the end arri
   await send(event('s', 'PROCESSING_COMPLETED', 3));
   await send(event('s', 'PROCESSING_STARTED', 2));
   await world.settle();
+  await world.advance('10 min'); // without an answer of the platform, its end is published then
+  await world.settle();
   const { body } = await world.call<{ items: { type: string }[] }>('GET', '/v1/events?after=0');
   const types = body.items.map(({ type }) => type);
   expect(types.indexOf('session.processing-started')).toBeGreaterThanOrEqual(0);
