@@ -155,7 +155,7 @@ onRedis('the queues on Redis', () => {
     proxy.lead(next.port);
     await isHealthy(queues);
     await isActivated(queues);
-    expect(await askRedis(next.port, 'EXISTS test:sessions:meta')).toBe(':1');
+    expect(await askRedis(next.port, 'EXISTS test:compliance:meta')).toBe(':1');
     expect(await queues.close()).toBe('closed');
     await proxy.close();
   });

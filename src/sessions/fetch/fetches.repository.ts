@@ -104,7 +104,8 @@ export class FetchesRepository {
   ): Promise<{ notesChanged: boolean; now: Date } | undefined> {
     const { now, id } = row;
     if (isOutdated(row, fetch)) return undefined;
-    const known = openUnlessDamaged(() => this.seal.openFacts(row)) ?? NO_FACTS;
+    const readable = openUnlessDamaged(() => this.seal.openFacts(row));
+    const known = readable ?? NO_FACTS;
     const isErased = await this.content.isErased(tx, row, answer.clientUserIds ?? undefined);
     if (isErased) await this.content.removeAnswers(tx, id);
     const notes = isErased ? undefined : fetchedNotes(answer);
@@ -121,7 +122,8 @@ export class FetchesRepository {
     await this.sessions.save(
       tx,
       row,
-      { ...changes, facts: this.seal.sealFacts(id, facts), ...(isNews && { updatedAt: now }) },
+      // Damaged facts stay as they are, because they show that someone changed them.
+      { ...changes, ...(readable && { facts: this.seal.sealFacts(id, facts) }), ...(isNews && { updatedAt: now }) },
       { notesChanged, transcriptChanged, code: facts.error && plainCode(facts.error.code) },
     );
     return { notesChanged, now };
