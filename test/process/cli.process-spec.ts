@@ -192,7 +192,7 @@ describe('refresh', () => {
   });
 
   it('--session reports only that session, even if others wait or fail', async () => {
-    const want = `UPDATE sessions SET wanted_generation = fetched_generation + 1, due_at = now() + interval '1 hour',
+    const want = `UPDATE sessions SET changes = fetched_changes + 1, due_at = now() + interval '1 hour',
       fault = 'unreachable', failures = 1 WHERE session_id = $1`;
     await world.sql(want, [other.sessionId]);
     const before = fetches();
