@@ -164,9 +164,14 @@ describe('a Session', () => {
     );
   });
 
-  it.each([undefined, null])('has empty lists instead of %s, and is complete', (none) => {
-    for (const list of ['/noteTemplateIds', '/clientUserIds', '/notes/0/notes'])
-      expect(read(changed(list, none))).toEqual({ ...(changed(list, []) as Session), incomplete: [] });
+  it.each([undefined, null])('has an empty document instead of %s, and is complete', (none) => {
+    const list = '/notes/0/notes';
+    expect(read(changed(list, none))).toEqual({ ...(changed(list, []) as Session), incomplete: [] });
+  });
+
+  it.each([undefined, null])('does not say who took part, or by which templates, if it has %s', (none) => {
+    for (const list of ['/noteTemplateIds', '/clientUserIds'])
+      expect(read(changed(list, none))).toEqual({ ...(changed(list, none) as Session), incomplete: [] });
   });
 
   it.each(PLACES.filter(([pointer]) => /^\/[^/]+$/.test(pointer) && !/Ids|provider/.test(pointer)))(
