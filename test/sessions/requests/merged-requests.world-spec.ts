@@ -1,11 +1,11 @@
-import type { DisclosureResponse } from '../../src/client-records/client-records.dto.js';
-import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
-import type { Page } from '../../src/http/request/page.js';
-import type { SessionResponse } from '../../src/sessions/model/session-view.js';
-import type { TimelineEntryResponse } from '../../src/sessions/read/timeline.dto.js';
-import { SOAP } from '../world/mirrored-people.js';
-import { useWorld } from '../world/use-world.js';
-import { useArrivingSessions } from './arriving-sessions.js';
+import type { DisclosureResponse } from '../../../src/client-records/client-records.dto.js';
+import type { FeedEventResponse } from '../../../src/feed/feed.dto.js';
+import type { Page } from '../../../src/http/request/page.js';
+import type { SessionResponse } from '../../../src/sessions/model/session-view.js';
+import type { TimelineEntryResponse } from '../../../src/sessions/read/timeline.dto.js';
+import { SOAP } from '../../world/mirrored-people.js';
+import { useWorld } from '../../world/use-world.js';
+import { useArrivingSessions } from '../arriving-sessions.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
 const sessions = useArrivingSessions(world);

@@ -1,12 +1,12 @@
-import { takeStep } from '../../simulator/sessions/session-run.js';
-import type { Page } from '../../src/http/request/page.js';
-import type { UploadAddressResponse } from '../../src/platform/clients/upload-address.dto.js';
-import { RequestAttempts } from '../../src/sessions/create/request-attempts.repository.js';
-import type { SessionResponse } from '../../src/sessions/model/session-view.js';
-import { contractFile } from '../support/contract-file.js';
-import { SOAP } from '../world/mirrored-people.js';
-import { useWorld } from '../world/use-world.js';
-import type { Problem } from './arriving-sessions.js';
+import { takeStep } from '../../../simulator/sessions/session-run.js';
+import type { Page } from '../../../src/http/request/page.js';
+import type { UploadAddressResponse } from '../../../src/platform/clients/upload-address.dto.js';
+import { RequestAttempts } from '../../../src/sessions/create/request-attempts.repository.js';
+import type { SessionResponse } from '../../../src/sessions/model/session-view.js';
+import { contractFile } from '../../support/contract-file.js';
+import { SOAP } from '../../world/mirrored-people.js';
+import { useWorld } from '../../world/use-world.js';
+import type { Problem } from '../arriving-sessions.js';
 import { OPERATION, PLAN, TEXT, useSessionRequests, usual, type Wish } from './session-requests.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });

@@ -1,14 +1,14 @@
-import type { Platform } from '../../harness/world/platform.js';
-import type { CallOptions } from '../../harness/world/request.js';
-import type { World } from '../../harness/world/world.js';
-import type { FaultKind } from '../../simulator/gate/fault-rule.js';
-import type { SimulatedSession } from '../../simulator/sessions/session.js';
-import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
-import type { Page } from '../../src/http/request/page.js';
-import { PlatformClient } from '../../src/platform/clients/platform-client.js';
-import type { SessionResponse } from '../../src/sessions/model/session-view.js';
-import { mirroredPeople, SOAP } from '../world/mirrored-people.js';
-import type { Problem } from './arriving-sessions.js';
+import type { Platform } from '../../../harness/world/platform.js';
+import type { CallOptions } from '../../../harness/world/request.js';
+import type { World } from '../../../harness/world/world.js';
+import type { FaultKind } from '../../../simulator/gate/fault-rule.js';
+import type { SimulatedSession } from '../../../simulator/sessions/session.js';
+import type { FeedEventResponse } from '../../../src/feed/feed.dto.js';
+import type { Page } from '../../../src/http/request/page.js';
+import { PlatformClient } from '../../../src/platform/clients/platform-client.js';
+import type { SessionResponse } from '../../../src/sessions/model/session-view.js';
+import { mirroredPeople, SOAP } from '../../world/mirrored-people.js';
+import type { Problem } from '../arriving-sessions.js';
 
 export const OPERATION = 'createSession';
 export const TEXT = 'The client mentioned the quarry and of sleeping badly.';

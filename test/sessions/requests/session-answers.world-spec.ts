@@ -1,12 +1,12 @@
-import type { Platform } from '../../harness/world/platform.js';
-import type { FaultKind } from '../../simulator/gate/fault-rule.js';
-import { takeStep } from '../../simulator/sessions/session-run.js';
-import type { Page } from '../../src/http/request/page.js';
-import type { HealthReport } from '../../src/operations/overview/health-report.js';
-import { PlatformClient } from '../../src/platform/clients/platform-client.js';
-import { PlatformError } from '../../src/platform/contract/platform-errors.js';
-import type { SessionResponse } from '../../src/sessions/model/session-view.js';
-import { useWorld } from '../world/use-world.js';
+import type { Platform } from '../../../harness/world/platform.js';
+import type { FaultKind } from '../../../simulator/gate/fault-rule.js';
+import { takeStep } from '../../../simulator/sessions/session-run.js';
+import type { Page } from '../../../src/http/request/page.js';
+import type { HealthReport } from '../../../src/operations/overview/health-report.js';
+import { PlatformClient } from '../../../src/platform/clients/platform-client.js';
+import { PlatformError } from '../../../src/platform/contract/platform-errors.js';
+import type { SessionResponse } from '../../../src/sessions/model/session-view.js';
+import { useWorld } from '../../world/use-world.js';
 import { OPERATION, PLAN, useSessionRequests, usual } from './session-requests.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });

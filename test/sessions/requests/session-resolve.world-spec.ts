@@ -1,10 +1,10 @@
-import { createSession } from '../../simulator/sessions/session-routes.js';
-import { takeStep } from '../../simulator/sessions/session-run.js';
-import type { Page } from '../../src/http/request/page.js';
-import { PlatformClient } from '../../src/platform/clients/platform-client.js';
-import type { SessionResponse } from '../../src/sessions/model/session-view.js';
-import { SOAP } from '../world/mirrored-people.js';
-import { useWorld } from '../world/use-world.js';
+import { createSession } from '../../../simulator/sessions/session-routes.js';
+import { takeStep } from '../../../simulator/sessions/session-run.js';
+import type { Page } from '../../../src/http/request/page.js';
+import { PlatformClient } from '../../../src/platform/clients/platform-client.js';
+import type { SessionResponse } from '../../../src/sessions/model/session-view.js';
+import { SOAP } from '../../world/mirrored-people.js';
+import { useWorld } from '../../world/use-world.js';
 import { OPERATION, useSessionRequests, usual } from './session-requests.js';
 
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' }, platform: { processingEvents: false } });
