@@ -8,7 +8,7 @@ import { type OpenTransaction, openTransaction } from '../support/open-transacti
 import { useWorld } from '../world/use-world.js';
 
 const SEED = Number(process.env.SEED);
-const WRITERS = 4;
+const WRITERS = 3;
 const EVENTS_EACH = 40;
 const KILLS = 5;
 const ADMIN_KEY = 'admin-key-of-the-notebridge-tests';
