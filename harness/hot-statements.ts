@@ -28,8 +28,12 @@ export const GROWING = [
 /** Tables of sessions. */
 export const OF_SESSIONS = GROWING.filter((table) => /session|document_revisions/.test(table));
 
-/** Statements that count all people: once for the plan of an import, and for the metrics, but not at each scrape. */
+/**
+ * Statements that count all people: once for the plan of an import, and for the metrics, but not at each scrape. And a page of
+ * the sessions of one state, which sorts all of them as long as the table has no statistics.
+ */
 const RARE = [
+  'FROM sessions AS t WHERE state = $1 ORDER BY updated_at',
   'SELECT kind, count(*)::int AS people FROM people WHERE wanted GROUP BY kind',
   'SELECT COUNT(*) AS "_count$_all", "public"."people"."kind"::text',
 ];

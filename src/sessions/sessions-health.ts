@@ -15,8 +15,8 @@ export class SessionsHealth {
   @HealthIndicator({ name: 'sessions', needs: ['worker'] })
   async health(): Promise<Health> {
     const [waiting] = await this.prisma.$queryRawUnsafe<{ overdue: boolean; fault: string | null }[]>(
-      `SELECT EXISTS (SELECT FROM sessions
-           WHERE urgent AND due_at < now() - interval '5 minutes' AND session_id IS NOT NULL) AS overdue,
+      `SELECT coalesce((SELECT due_at < now() - interval '5 minutes' FROM sessions
+           WHERE urgent AND due_at IS NOT NULL AND session_id IS NOT NULL ORDER BY due_at LIMIT 1), false) AS overdue,
          (SELECT coalesce(fault, 'none') FROM ${LONGEST_AWAITED} AS awaited
           WHERE last_event_at < now() - interval '5 minutes') AS fault`,
     );

@@ -466,7 +466,7 @@ CREATE TABLE "sessions" (
 );
 CREATE UNIQUE INDEX "sessions_session_id_key" ON "sessions"("session_id");
 CREATE INDEX "sessions_alias_of_idx" ON "sessions"("alias_of") WHERE "alias_of" IS NOT NULL;
-CREATE INDEX "sessions_updated_at_id_idx" ON "sessions"("updated_at", "id") WHERE "alias_of" IS NULL;
+CREATE INDEX "sessions_updated_at_id_idx" ON "sessions"("updated_at", "id") WHERE "state" <> 'Merged';
 CREATE INDEX "sessions_provider_user_id_updated_at_id_idx" ON "sessions"("provider_user_id", "updated_at", "id");
 CREATE INDEX "sessions_state_updated_at_id_idx" ON "sessions"("state", "updated_at", "id");
 -- Without fastupdate, because every lookup of a client would also scan the pending list.

@@ -28,7 +28,7 @@ import {
   UNKNOWN_CHOICES,
 } from '../model/session-view.js';
 import { SessionsRepository } from '../model/sessions.repository.js';
-import { CURRENT_DOCUMENTS, type PagePlace, pageStatement } from './session-statements.js';
+import { CURRENT_DOCUMENTS, pageStatement } from './session-statements.js';
 import type { SessionsQuery } from './sessions.dto.js';
 
 /** A session's row without its request, which may be large. */
@@ -104,11 +104,9 @@ export class SessionReader {
       clientUsers: client === undefined ? undefined : await this.usersOf('client', client),
       limit: limit + 1,
     });
-    const found = await this.prisma.$queryRawUnsafe<PagePlace[]>(text, ...values);
-    // The places count, because a row may change before it is read.
+    const found = await this.prisma.$queryRawUnsafe<StoredSession[]>(text, ...values);
     const page = pageOf(found, limit, ({ updatedAt, id }) => [updatedAt.toISOString(), id]);
-    const rows = await this.read(page.items.map(({ id }) => id));
-    const sessions = page.items.flatMap(({ id }) => rows.get(id) ?? []).filter(({ aliasOf }) => aliasOf === null);
+    const sessions = await withPeople(this.prisma, page.items);
     for (const session of sessions) this.auditOf(session);
     return { items: sessions.map((session) => this.view(session)), nextCursor: page.nextCursor };
   }
