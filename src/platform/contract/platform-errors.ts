@@ -124,6 +124,24 @@ export class PlatformError extends Error {
   }
 }
 
+/** The codes of failed calls in rows and metrics, in addition to `gone` for a 404 that is not that of a wrong URL. */
+const CODES = {
+  'not-found': 'maybe-gone',
+  unauthorized: 'platform-unauthorized',
+  unreachable: 'platform-unreachable',
+  'rate-limited': 'rate-limited',
+  rejected: 'rejected',
+  held: 'held',
+  'not-configured': 'not-configured',
+  'unknown-outcome': 'platform-fault',
+} as const satisfies Record<PlatformErrorKind, string>;
+
+/** The code of a failed call. */
+export function faultOf(error: PlatformError): string {
+  if (error.isWrongAddress) return 'platform-address';
+  return error.isUnreadable ? 'unreadable-answer' : CODES[error.kind];
+}
+
 /**
  * Converts a {@link PlatformError} to a problem; returns other errors unchanged. The platform's message may contain
  * personal data, so it is only in `platformMessage`.

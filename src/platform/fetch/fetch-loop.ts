@@ -3,28 +3,10 @@ import { type DueColumns, DueLoop, type DueLoopDeps, type DueWork } from '../../
 import { DueRows, type DueTable, type Leased } from '../../due-rows/due-rows.js';
 import { errorTrace } from '../../errors/error-trace.js';
 import type { Metrics } from '../../monitoring/metrics.js';
-import { backoffMs } from '../../queue/work/backoff.js';
+import { type Bounds, backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
 import { UnreadableValue } from '../../vault/unreadable-value.js';
-import { PlatformError, type PlatformErrorKind } from '../contract/platform-errors.js';
+import { faultOf, PlatformError } from '../contract/platform-errors.js';
 import { FetchPause, isPauseCause, isRefusal, type PauseCause } from './fetch-pause.js';
-
-/** The backoff after a failed fetch. */
-const FAULT_BACKOFF = { baseMs: 2_000, maxMs: 15 * 60_000 };
-
-/** The backoff after a 404. It grows over two days, from seconds for things that the platform has just created. */
-const NOT_FOUND_BACKOFF = { baseMs: 4_000, maxMs: 24 * 3_600_000 };
-
-/** The codes of failed fetches in rows and metrics, in addition to `gone` for a 404 that is not that of a wrong URL. */
-const CODES = {
-  'not-found': 'maybe-gone',
-  unauthorized: 'platform-unauthorized',
-  unreachable: 'platform-unreachable',
-  'rate-limited': 'rate-limited',
-  rejected: 'rejected',
-  held: 'held',
-  'not-configured': 'not-configured',
-  'unknown-outcome': 'platform-fault',
-} as const satisfies Record<PlatformErrorKind, string>;
 
 /** The columns that decide on the next fetch. */
 export interface FetchColumns extends DueColumns {
@@ -139,7 +121,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
 
   private async failed(claim: Leased<Row>, error: unknown): Promise<void> {
     if (this.shutdown.signal.aborted) return this.storeFault(claim, 'stopped', 0);
-    const fault = faultOf(error);
+    const fault = error instanceof PlatformError ? faultOf(error) : 'internal';
     const isGone = error instanceof PlatformError && error.kind === 'not-found' && this.isKnownGone(claim, fault);
     const code = isGone ? 'gone' : fault;
     this.fetches.inc({ outcome: code });
@@ -174,7 +156,7 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     return this.storeFault(claim, code, this.backoffOf(claim, FAULT_BACKOFF), 1);
   }
 
-  private backoffOf({ row }: Leased<Row>, bounds: typeof FAULT_BACKOFF): number {
+  private backoffOf({ row }: Leased<Row>, bounds: Bounds): number {
     return backoffMs(row.failures + 1, this.deps.random.fraction(), bounds);
   }
 
@@ -198,10 +180,4 @@ export class FetchLoop<Row extends FetchColumns, Answer> extends DueLoop<Row> {
     // Due after all other rows, so that the probe after the pause is another row.
     await this.storeFault(claim, code, waitMs);
   }
-}
-
-function faultOf(error: unknown): string {
-  if (!(error instanceof PlatformError)) return 'internal';
-  if (error.isWrongAddress) return 'platform-address';
-  return error.isUnreadable ? 'unreadable-answer' : CODES[error.kind];
 }

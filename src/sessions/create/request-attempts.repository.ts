@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Random } from '../../config/random.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
-import type { PlatformError } from '../../platform/contract/platform-errors.js';
+import { faultOf, type PlatformError } from '../../platform/contract/platform-errors.js';
 import { type Bounds, backoffMs } from '../../queue/work/backoff.js';
 import { Restores } from '../../sending/restores.js';
 import { Sending } from '../../sending/sending.js';
-import { CallGate, endingOf, faultOf, type GatedCall, isRefusal } from '../fetch/call-gate.js';
+import { CallGate, endingOf, type GatedCall, isRefusal } from '../fetch/call-gate.js';
 import { SessionContentRepository } from '../fetch/session-content.repository.js';
 import type { SessionFacts } from '../model/session-facts.js';
 import { SessionFeed } from '../model/session-feed.js';

@@ -117,10 +117,10 @@ export class RequestClaims {
       },
     });
     const [requested, known] = [request, row].map((each) => openIfReadable(() => this.seal.openFacts(each)));
-    const facts: SessionFacts = { ...NO_FACTS, ...known, date: known?.date ?? requested?.date ?? null };
+    const date = known?.date ?? requested?.date ?? null;
     const changes = {
       ...{ correlationId, inputKind, requestedAt, attemptedAt, settledAt: request.now },
-      facts: this.seal.sealFacts(row.id, facts),
+      ...(known && { facts: this.seal.sealFacts(row.id, { ...known, date }) }),
       providerUserId: row.providerUserId ?? request.providerUserId,
       partnerAppointmentId: row.partnerAppointmentId ?? request.partnerAppointmentId,
       everClientUserIds: [...new Set([...row.everClientUserIds, ...clientUserIds])],

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
-import type { PlatformError, PlatformErrorKind } from '../../platform/contract/platform-errors.js';
+import type { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { PausingOperation } from '../../platform/pauses/apis.js';
 import { CallJudge } from '../../platform/pauses/call-judge.js';
 import { type Ending, type Gate, gateOf, type Verdict } from '../../platform/pauses/pause-rule.js';
@@ -22,24 +22,6 @@ export interface GatedCall {
   probes: readonly string[];
   /** The last refusal for the same row that may concern all. */
   refused: { status: number | null; at: Date } | null;
-}
-
-/** The codes of failed calls in rows and metrics, in addition to `gone` for a 404 that is not that of a wrong URL. */
-const CODES = {
-  'not-found': 'maybe-gone',
-  unauthorized: 'platform-unauthorized',
-  unreachable: 'platform-unreachable',
-  'rate-limited': 'rate-limited',
-  rejected: 'rejected',
-  held: 'held',
-  'not-configured': 'not-configured',
-  'unknown-outcome': 'platform-fault',
-} as const satisfies Record<PlatformErrorKind, string>;
-
-/** The code of a failed call. */
-export function faultOf(error: PlatformError): string {
-  if (error.isWrongAddress) return 'platform-address';
-  return error.isUnreadable ? 'unreadable-answer' : CODES[error.kind];
 }
 
 /** What stops all calls, so that the row is not to blame. */

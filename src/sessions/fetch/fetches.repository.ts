@@ -3,7 +3,7 @@ import { Random } from '../../config/random.js';
 import { allColumns } from '../../database/columns.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { Metrics } from '../../monitoring/metrics.js';
-import type { PlatformError } from '../../platform/contract/platform-errors.js';
+import { faultOf, type PlatformError } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import { type Bounds, backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
 import { openUnlessDamaged } from '../../vault/unreadable-value.js';
@@ -21,7 +21,7 @@ import { nextLookup } from '../model/next-lookup.js';
 import { NO_FACTS, plainCode, withoutMessage } from '../model/session-facts.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { type LockedSession, SessionsRepository } from '../model/sessions.repository.js';
-import { CallGate, endingOf, faultOf, isKnownGone, isRefusal } from './call-gate.js';
+import { CallGate, endingOf, isKnownGone, isRefusal } from './call-gate.js';
 import { SessionContentRepository } from './session-content.repository.js';
 
 /** Seconds; from an event's first fetch to hours without the platform. */

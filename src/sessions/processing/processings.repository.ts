@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { Random } from '../../config/random.js';
 import { PrismaService, type Tx, toBytes } from '../../database/prisma.service.js';
 import type { ProcessingSessionAnswer } from '../../platform/clients/platform-client.js';
-import type { PlatformError } from '../../platform/contract/platform-errors.js';
+import { faultOf, type PlatformError } from '../../platform/contract/platform-errors.js';
 import { backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
-import type { DueRow } from '../../queue/work/feeder.js';
+import type { DueRow as DueJob } from '../../queue/work/feeder.js';
 import type { WorkQueue } from '../../queue/work/work-queue.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
-import { CallGate, endingOf, faultOf, isKnownGone, isRefusal } from '../fetch/call-gate.js';
+import { CallGate, endingOf, isKnownGone, isRefusal } from '../fetch/call-gate.js';
 import { FetchesRepository } from '../fetch/fetches.repository.js';
 import { SessionContentRepository } from '../fetch/session-content.repository.js';
 import { applyEvent } from '../model/apply-event.js';
@@ -26,9 +26,13 @@ interface Noted {
   since: Date;
 }
 
+/** What a lookup needs of its row. */
+type DueRow = Pick<ProcessingRow, 'processingId' | 'changes' | 'lastEventAt' | 'fault' | 'failures'> &
+  Pick<ProcessingRow, 'refusedAt' | 'refusedStatus' | 'notFoundAt'> & { now: Date };
+
 /** A lookup that was due, with its row. */
 export interface Lookup {
-  row: ProcessingRow & { now: Date };
+  row: DueRow;
   /** The platform's id of its session, if that is known. */
   sessionId: string | undefined;
   probes: readonly string[];
@@ -42,8 +46,6 @@ export const jobOf = (processingId: string): string => `${PREFIX}${processingId}
 /** The processing id that a job names; undefined for the job of a session. */
 export const processingIdOf = (job: string): string | undefined =>
   job.startsWith(PREFIX) ? job.slice(PREFIX.length) : undefined;
-
-type Locked = ProcessingRow & { now: Date };
 
 /** The platform's processing ids, and the sessions that they name. */
 @Injectable()
@@ -87,7 +89,7 @@ export class ProcessingsRepository {
   }
 
   /** @param limit of ids, the longest due first @returns their jobs */
-  async due(limit: number): Promise<DueRow[]> {
+  async due(limit: number): Promise<DueJob[]> {
     const rows = await this.prisma.$queryRaw<{ id: string }[]>`
       SELECT processing_id AS id FROM processing_sessions WHERE due_at <= now() ORDER BY due_at LIMIT ${limit}`;
     return rows.map(({ id }) => ({ id: jobOf(id), urgent: true }));
@@ -95,8 +97,8 @@ export class ProcessingsRepository {
 
   /** @returns the lookup of a processing id that may go now, if it is due */
   async begin(processingId: string): Promise<Lookup | undefined> {
-    const [row] = await this.prisma.$queryRaw<(Locked & { sessionId: string | null })[]>`
-      SELECT p.processing_id AS "processingId", p.changes, p.notes_events AS "notesEvents", p.fault, p.failures,
+    const [row] = await this.prisma.$queryRaw<(DueRow & { sessionId: string | null })[]>`
+      SELECT p.processing_id AS "processingId", p.changes, p.fault, p.failures,
         p.refused_at AS "refusedAt", p.refused_status AS "refusedStatus", p.not_found_at AS "notFoundAt",
         p.last_event_at AS "lastEventAt", s.session_id AS "sessionId", clock_timestamp() AS now
       FROM processing_sessions p LEFT JOIN sessions s ON s.id = p.session
@@ -199,7 +201,7 @@ export class ProcessingsRepository {
     );
   }
 
-  private judged({ processingId: id, now: at, refusedAt, refusedStatus }: Locked, probes: readonly string[]) {
+  private judged({ processingId: id, now: at, refusedAt, refusedStatus }: DueRow, probes: readonly string[]) {
     return { id, at, probes, refused: refusedAt && { status: refusedStatus, at: refusedAt } };
   }
 }

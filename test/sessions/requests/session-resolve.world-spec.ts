@@ -51,6 +51,17 @@ describe('an event that names the appointment of an unknown request', () => {
     expect([(await handled(sessionId)).id, (await show(unknown.id)).id]).toEqual([heard.id, heard.id]);
   });
 
+  it('leaves the damaged facts of that session as they are', async () => {
+    const wish = usual();
+    const unknown = await lost(wish);
+    const { sessionId } = sessionOf(wish.partnerAppointmentId);
+    sendEvent(sessionId, undefined);
+    const heard = await handled(sessionId);
+    await world.sql(`UPDATE sessions SET facts = '\\x0102030405' WHERE id = $1`, [heard.id]);
+    await resolve(unknown.id, { action: 'link', sessionId });
+    expect(await show(unknown.id)).toMatchObject({ id: heard.id, unreadable: expect.arrayContaining(['date']) });
+  });
+
   it.each<[string, (appointment: string) => [unknown, object]]>([
     ['of another appointment', () => ['another', {}]],
     ['of another provider', (appointment) => [appointment, { providerUserId: 'other-provider' }]],
