@@ -1,15 +1,14 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Env } from '../config/env.js';
-import { allColumns } from '../database/columns.js';
 import type { Tx } from '../database/prisma.service.js';
 import { ClientData, type DataSubject, ERASED, type ErasedCopies } from '../people/store/client-data.js';
 import { RequestAttempts } from './create/request-attempts.repository.js';
 import { areDeleted, SessionContentRepository } from './fetch/session-content.repository.js';
-import type { LockedSession } from './model/sessions.repository.js';
+import { type LockedSession, WITH_TIME } from './model/sessions.repository.js';
 import { SessionRecords } from './read/session-records.js';
 
 /** Sessions of any of the users $1, locked, whose content must go: their clients were all deleted, or all that they ever had. */
-const ERASABLE = `SELECT ${allColumns('Session', 't')}, clock_timestamp() AS now FROM sessions t
+const ERASABLE = `SELECT ${WITH_TIME} FROM sessions t
   WHERE ever_client_user_ids && $1::text[] AND alias_of IS NULL
     AND ${areDeleted("CASE WHEN client_user_ids = '{}' THEN ever_client_user_ids ELSE client_user_ids END")}
   ORDER BY id FOR UPDATE`;

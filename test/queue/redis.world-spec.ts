@@ -151,7 +151,7 @@ onRedis('the queues on Redis', () => {
     await askRedis(former.port, `REPLICAOF 127.0.0.1 ${next.port}`);
     expect((await prepare(former.url))[0]).toContain('read-only replica');
     await staysDegraded(queues, 'read-only replica');
-    expect(await errorReplies(former)).toBeLessThan(40);
+    expect(await errorReplies(former)).toBeLessThan(200); // a worker that spins gets thousands a second
     proxy.lead(next.port);
     await isHealthy(queues);
     await isActivated(queues);

@@ -6,9 +6,6 @@ const ofUser = (user: string, column: string): string => `coalesce(
     (SELECT ${column} FROM people p WHERE p.platform_user_id = ${user}),
     (SELECT ${column} FROM platform_users f JOIN people p ON p.id = f.person_id WHERE f.platform_user_id = ${user}))`;
 
-/** SQL of the external id of the person that a platform user belongs or belonged to; null if none. */
-export const personOfUser = (user: string): string => ofUser(user, 'p.external_id');
-
 /** SQL condition that a platform user belongs or belonged to a client that the EHR deleted, and that no legal hold keeps. */
 export const isOfDeletedClient = (user: string): string =>
   ofUser(user, `p.kind = 'client' AND NOT p.wanted AND p.profile IS NULL AND p.held_at IS NULL`);

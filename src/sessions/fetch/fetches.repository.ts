@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { Random } from '../../config/random.js';
-import { allColumns } from '../../database/columns.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { Metrics } from '../../monitoring/metrics.js';
 import { faultOf, type PlatformError } from '../../platform/contract/platform-errors.js';
@@ -20,7 +19,7 @@ import {
 import { nextLookup } from '../model/next-lookup.js';
 import { NO_FACTS, plainCode, withoutMessage } from '../model/session-facts.js';
 import { SessionSeal } from '../model/session-seal.js';
-import { type LockedSession, SessionsRepository } from '../model/sessions.repository.js';
+import { type LockedSession, SessionsRepository, WITH_TIME } from '../model/sessions.repository.js';
 import { CallGate, endingOf, isKnownGone, isRefusal } from './call-gate.js';
 import { SessionContentRepository } from './session-content.repository.js';
 
@@ -37,7 +36,7 @@ export interface BegunFetch extends Fetch {
   eventAt: Date | null;
 }
 
-const DUE = `SELECT ${allColumns('Session', 't')}, clock_timestamp() AS now FROM sessions t
+const DUE = `SELECT ${WITH_TIME} FROM sessions t
   WHERE id = $1::uuid AND session_id IS NOT NULL AND due_at <= clock_timestamp()`;
 
 /** The two transactions of a fetch: the first marks it, the second stores its answer. */

@@ -11,7 +11,7 @@ export const INSIGHT_PARTS = ['transcript', 'topics', 'namedEntities', 'analytic
 export type InsightPart = (typeof INSIGHT_PARTS)[number];
 
 /** The columns of `session_insights`. */
-export const INSIGHT_COLUMNS: Record<InsightPart, string> = {
+const INSIGHT_COLUMNS: Record<InsightPart, string> = {
   transcript: 'transcript',
   topics: 'topics',
   namedEntities: 'named_entities',

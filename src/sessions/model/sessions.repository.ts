@@ -14,12 +14,14 @@ import type { SessionRow } from './session-row.js';
 /** A locked row, with the database's time. */
 export type LockedSession = SessionRow & { now: Date };
 
-const lockedBy = (condition: string) =>
-  `SELECT ${allColumns('Session', 't')}, clock_timestamp() AS now FROM sessions t WHERE ${condition} FOR UPDATE`;
+/** SQL of the columns of a session `t`, with the database's time. */
+export const WITH_TIME = `${allColumns('Session', 't')}, clock_timestamp() AS now`;
+
+const lockedBy = (condition: string) => `SELECT ${WITH_TIME} FROM sessions t WHERE ${condition} FOR UPDATE`;
 const BY_ID = lockedBy('id = $1::uuid');
 const BY_PLATFORM_ID = lockedBy('session_id = $1');
 const CREATE = `INSERT INTO sessions AS t (id, session_id, state, state_from) VALUES ($1::uuid, $2, 'Processing', 'events')
-  ON CONFLICT (session_id) DO NOTHING RETURNING ${allColumns('Session', 't')}, clock_timestamp() AS now`;
+  ON CONFLICT (session_id) DO NOTHING RETURNING ${WITH_TIME}`;
 
 /** The rows of sessions: locks, inserts, and the one way in which a change is saved. */
 @Injectable()

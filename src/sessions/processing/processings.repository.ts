@@ -41,7 +41,7 @@ export interface Lookup {
 /** Before a processing id in the name of its job; the job of a session has the session's id, a UUID. */
 const PREFIX = 'processing:';
 
-export const jobOf = (processingId: string): string => `${PREFIX}${processingId}`;
+const jobOf = (processingId: string): string => `${PREFIX}${processingId}`;
 
 /** The processing id that a job names; undefined for the job of a session. */
 export const processingIdOf = (job: string): string | undefined =>
