@@ -134,10 +134,11 @@ export class World {
     );
   }
 
-  /** Works until the platform holds a matching call. */
-  async untilHeld(rule: Rule): Promise<Held> {
+  /** Works until the platform holds a matching call. @param cause of the call, if work left running may make it at once */
+  async untilHeld(rule: Rule, cause?: () => Promise<void>): Promise<Held> {
     const before = this.platform.arrivals(rule.operation);
     this.platform.hold(rule);
+    await cause?.();
     const ended = this.settle();
     this.running.detach(ended);
     await this.untilCalled(rule.operation, before);

@@ -11,12 +11,9 @@ import { CallGate } from './fetch/call-gate.js';
 import { FetchesRepository } from './fetch/fetches.repository.js';
 import { RefreshesRepository } from './fetch/refreshes.repository.js';
 import { SessionContentRepository } from './fetch/session-content.repository.js';
-import { SessionFetcher } from './fetch/session-fetcher.service.js';
-import { SessionFeed } from './model/session-feed.js';
 import { SessionSeal } from './model/session-seal.js';
 import { SessionsRepository } from './model/sessions.repository.js';
 import { ProcessingController } from './processing/processing.controller.js';
-import { ProcessingLookups } from './processing/processing-lookups.service.js';
 import { ProcessingsRepository } from './processing/processings.repository.js';
 import { NamedSpeakers } from './read/named-speakers.js';
 import { SessionReader } from './read/session-reader.js';
@@ -35,7 +32,7 @@ import { UpdatesRepository } from './update/updates.repository.js';
   imports: [PlatformModule, PeopleModule],
   controllers: [SessionsController, ProcessingController],
   providers: [
-    ...[SessionSeal, SessionFeed, SessionsRepository],
+    ...[SessionSeal, SessionsRepository],
     ...[CallGate, FetchesRepository, RefreshesRepository, SessionContentRepository, ProcessingsRepository],
     ...[RequestClaims, RequestAttempts, SessionRequestsRepository, SessionRequests],
     ...[SessionUpdates, UpdatesRepository],
@@ -57,6 +54,6 @@ export class SessionsModule {}
 /** Providers of worker processes only. */
 @Module({
   imports: [SessionsModule, PlatformModule],
-  providers: [...[SessionsProcessor, DueSessionsRepository, SessionFetcher, RequestSender, ProcessingLookups]],
+  providers: [SessionsProcessor, DueSessionsRepository, RequestSender],
 })
 export class SessionsWorkerModule {}

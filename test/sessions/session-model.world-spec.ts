@@ -52,27 +52,23 @@ const reach = (session: SimulatedSession, name: EventName, stage: { of: number }
     for (; stage.of < EVENTS.indexOf(name); stage.of += 1) takeStep(world.platform.simulator.state, session);
   });
 
-/** Delivers the events in this order. @returns the fetches that were not answered in time */
-async function happen(
-  session: SimulatedSession,
-  order: readonly EventName[],
-  after: readonly After[],
-): Promise<number> {
+/** Delivers the events in this order. */
+async function happen(session: SimulatedSession, order: readonly EventName[], after: readonly After[]): Promise<void> {
   const stage = { of: 0 };
   const late: { answer(): Promise<void> }[] = [];
-  let killed = 0;
   for (const [at, name] of order.entries()) {
     const { pause, crash, isRepeated } = after[at] ?? { pause: '1 ms', crash: 'none', isRepeated: false };
     reach(session, name, stage);
-    await deliver(session, name);
     if (crash !== 'none') {
-      const held = await world.untilHeld({ operation: 'getSession' });
-      killed += 1;
+      const held = await world.untilHeld({ operation: 'getSession' }, () => deliver(session, name));
       world.forgetJobs();
       if (isRepeated) await deliver(session, name);
       if (crash === 'process') await held.answer();
       else late.push(held);
-    } else if (isRepeated) await deliver(session, name);
+    } else {
+      await deliver(session, name);
+      if (isRepeated) await deliver(session, name);
+    }
     await world.advance(pause);
     if (late.length === 0) await world.settle();
   }
@@ -81,7 +77,6 @@ async function happen(
     await world.advance(span);
     await world.settle();
   }
-  return killed;
 }
 
 async function endOf({ sessionId }: SimulatedSession) {

@@ -5,10 +5,9 @@ import { faultOf, type PlatformError } from '../../platform/contract/platform-er
 import { type Bounds, backoffMs } from '../../queue/work/backoff.js';
 import { Restores } from '../../sending/restores.js';
 import { Sending } from '../../sending/sending.js';
-import { CallGate, endingOf, type GatedCall, isRefusal } from '../fetch/call-gate.js';
+import { CallGate, endingOf, type GatedCall, isRefusal, OK } from '../fetch/call-gate.js';
 import { SessionContentRepository } from '../fetch/session-content.repository.js';
 import type { SessionFacts } from '../model/session-facts.js';
-import { SessionFeed } from '../model/session-feed.js';
 import type { SessionRow } from '../model/session-row.js';
 import { type LockedSession, SessionsRepository } from '../model/sessions.repository.js';
 import { ENDED, RequestClaims } from './request-claims.repository.js';
@@ -43,7 +42,6 @@ export class RequestAttempts {
     private readonly sending: Sending,
     private readonly content: SessionContentRepository,
     private readonly random: Random,
-    private readonly feed: SessionFeed,
     restores: Restores,
   ) {
     restores.register({ released: (tx, heldSince) => this.settleRestored(tx, heldSince) });
@@ -74,7 +72,7 @@ export class RequestAttempts {
       const dueAt = new Date(now.getTime() + this.gate.callMs);
       await this.sessions.update(tx, id, { callNo: no, attemptedAt: now, dueAt });
       const { refusedAt, refusedStatus } = row;
-      return { id, no, row, at: now, probes, refused: refusedAt && { status: refusedStatus, at: refusedAt } };
+      return { id, no, row, at: now, probes, refusedAt, refusedStatus };
     });
   }
 
@@ -91,7 +89,7 @@ export class RequestAttempts {
         await this.unknown(tx, row);
       // Last, because every transaction locks rows of sessions before pauses.
       const now = row?.now ?? attempt.at;
-      await this.gate.judge(tx, 'createSession', { id, ...attempt }, { kind: 'ok', status: 200 }, now);
+      await this.gate.judge(tx, 'createSession', { id, ...attempt }, OK, now);
     });
     return 'accepted';
   }
@@ -148,7 +146,7 @@ export class RequestAttempts {
     };
     await this.sessions.update(tx, row.id, changes);
     if (!isAbandoned)
-      await this.feed.publish(tx, { ...row, ...changes }, [{ type: 'session.failed', state: 'Rejected', code }]);
+      await this.sessions.publish(tx, { ...row, ...changes }, [{ type: 'session.failed', state: 'Rejected', code }]);
   }
 
   /** Not if an event named the session. */
@@ -156,7 +154,7 @@ export class RequestAttempts {
     if (await this.claims.settleByEvents(tx, row)) return;
     const changes = { state: 'Unknown', fault: null, dueAt: null, updatedAt: row.now };
     await this.sessions.update(tx, row.id, changes);
-    await this.feed.publish(tx, { ...row, ...changes }, [{ type: 'session.needs-review', state: 'Unknown' }]);
+    await this.sessions.publish(tx, { ...row, ...changes }, [{ type: 'session.needs-review', state: 'Unknown' }]);
   }
 
   /** Not if its client was deleted meanwhile. */
@@ -175,8 +173,8 @@ export class RequestAttempts {
     work: (tx: Tx, row: LockedSession | undefined) => Promise<void>,
   ): Promise<void> {
     return this.prisma.transaction(async (tx) => {
-      const row = await this.sessions.lock(tx, id);
-      const isOpen = row?.callNo === no && (row.state === 'Requested' || row.state === 'Unknown');
+      const row = await this.sessions.lockExisting(tx, id);
+      const isOpen = row.callNo === no && (row.state === 'Requested' || row.state === 'Unknown');
       await work(tx, isOpen ? row : undefined);
     });
   }
@@ -186,8 +184,8 @@ export class RequestAttempts {
     const where = { state: 'Requested', requestedAt: { lt: heldSince } };
     const rows = await tx.session.findMany({ where, select: { id: true }, orderBy: { id: 'asc' } });
     for (const { id } of rows) {
-      const row = await this.sessions.lock(tx, id);
-      if (row?.state !== 'Requested') continue;
+      const row = await this.sessions.lockExisting(tx, id);
+      if (row.state !== 'Requested') continue;
       // What may have been sent is an attempt.
       const attempt = { attemptedAt: row.now, callNo: row.callNo + 1 };
       if (row.attemptedAt === null) await this.sessions.update(tx, id, attempt);

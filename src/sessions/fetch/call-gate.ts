@@ -1,11 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
+import { Random } from '../../config/random.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
-import type { PlatformError } from '../../platform/contract/platform-errors.js';
+import { faultOf, type PlatformError } from '../../platform/contract/platform-errors.js';
 import type { PausingOperation } from '../../platform/pauses/apis.js';
 import { CallJudge } from '../../platform/pauses/call-judge.js';
 import { type Ending, type Gate, gateOf, type Verdict } from '../../platform/pauses/pause-rule.js';
 import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
+import { backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
+import type { Failure } from '../model/apply-fetch.js';
+import type { SessionRow } from '../model/session-row.js';
 
 /** How long after the platform's timeout an attempt may take to be sent and to store its outcome. */
 const MARGIN_MS = 10_000;
@@ -21,7 +25,8 @@ export interface GatedCall {
   /** The pauses that it probes. */
   probes: readonly string[];
   /** The last refusal for the same row that may concern all. */
-  refused: { status: number | null; at: Date } | null;
+  refusedAt: Date | null;
+  refusedStatus: number | null;
 }
 
 /** What stops all calls, so that the row is not to blame. */
@@ -38,6 +43,7 @@ export class CallGate {
     private readonly prisma: PrismaService,
     private readonly pauses: PausesRepository,
     private readonly calls: CallJudge,
+    private readonly random: Random,
   ) {
     this.callMs = env.PLATFORM_TIMEOUT_SECONDS * 1_000 + MARGIN_MS;
   }
@@ -71,30 +77,59 @@ export class CallGate {
   async judge(
     tx: Tx,
     operation: PausingOperation,
-    { id, at, probes, refused }: GatedCall,
+    { id, at, probes, refusedAt, refusedStatus }: GatedCall,
     ending: Ending,
     now: Date,
   ): Promise<{ verdict: Verdict; retryAt: Date | null; succeededAt: Date | null }> {
-    const last = refused?.status != null && { operation, code: refused.status, at: refused.at, hasFailed: false };
-    const call = { operation, subject: id, beganAt: at, probes, refused: last || null };
+    const isRefused = refusedAt !== null && refusedStatus !== null;
+    const refused = isRefused ? { operation, code: refusedStatus, at: refusedAt, hasFailed: false } : null;
+    const call = { operation, subject: id, beganAt: at, probes, refused };
     const { verdict, limitedUntil, pauses } = await this.calls.judge(tx, call, ending, now);
     const stopped = new Date(Math.max(now.getTime() + STOPPED_MS, limitedUntil?.getTime() ?? 0));
     const succeededAt = pauses.get(operation)?.succeededAt ?? null;
     return { verdict, retryAt: STOPS.includes(verdict) ? stopped : null, succeededAt };
   }
+
+  /**
+   * Judges a fetch that failed. Of the first 404 of a row it is not known whether the platform, or another server, has
+   * answered; a later one is about the row, if the operation has succeeded for another row since.
+   *
+   * @returns what the row remembers; `retryAt` is when it is called again
+   */
+  async failed(
+    tx: Tx,
+    operation: PausingOperation,
+    call: GatedCall,
+    {
+      fault: last,
+      failures,
+      refusedAt,
+      notFoundAt,
+    }: Pick<SessionRow, 'fault' | 'failures' | 'refusedAt' | 'notFoundAt'>,
+    error: PlatformError,
+    now: Date,
+  ): Promise<Failure> {
+    const { verdict, retryAt, succeededAt } = await this.judge(tx, operation, call, endingOf(error), now);
+    const first = last === 'maybe-gone' ? refusedAt : null;
+    const isKnownGone = notFoundAt !== null || (first !== null && succeededAt !== null && succeededAt > first);
+    const isGone = verdict === 'gone' && isKnownGone;
+    const fault = isGone ? 'gone' : faultOf(error);
+    const bounds = isGone ? NOT_FOUND_BACKOFF : FAULT_BACKOFF;
+    const waitMs = backoffMs(failures + 1, this.random.fraction(), bounds);
+    const isRefused = isRefusal(verdict) || fault === 'maybe-gone';
+    return {
+      ...{ fault, failures: failures + (retryAt ? 0 : 1), retryAt: retryAt ?? new Date(now.getTime() + waitMs) },
+      ...(isRefused && { refusedAt: first ?? now, refusedStatus: error.status ?? null }),
+      ...(isGone && { notFoundAt: notFoundAt ?? now }),
+    };
+  }
 }
+
+/** An answer. */
+export const OK: Ending = { kind: 'ok', status: 200 };
 
 /** True if an answer may be that of a wrong key or URL, so that its repetition for one row says that the row is to blame. */
 export const isRefusal = (verdict: Verdict): boolean => verdict === 'unauthorized' || verdict === 'elsewhere';
-
-/**
- * True if a 404 is about its row. Of the first one it is not known whether the platform, or another server, has answered; of a
- * later one it is, if the operation has succeeded for another row since.
- *
- * @param first when the first 404 of the row came; null if this is the first
- */
-export const isKnownGone = (verdict: Verdict, first: Date | null, succeededAt: Date | null): boolean =>
-  verdict === 'gone' && first !== null && succeededAt !== null && succeededAt > first;
 
 /** The end of a failed call. */
 export function endingOf({ kind, status, isWrongAddress, retryAfterMs }: PlatformError): Ending {

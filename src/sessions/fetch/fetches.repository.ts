@@ -1,15 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { Random } from '../../config/random.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { Metrics } from '../../monitoring/metrics.js';
-import { faultOf, type PlatformError } from '../../platform/contract/platform-errors.js';
+import type { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
-import { type Bounds, backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
 import { openUnlessDamaged } from '../../vault/unreadable-value.js';
 import { endByEvents } from '../model/apply-event.js';
 import {
+  applyFailure,
   applyFetch,
-  applyNotFound,
   type Fetch,
   factsAfter,
   fetchedInsights,
@@ -20,18 +18,16 @@ import { nextLookup } from '../model/next-lookup.js';
 import { NO_FACTS, plainCode, withoutMessage } from '../model/session-facts.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { type LockedSession, SessionsRepository, WITH_TIME } from '../model/sessions.repository.js';
-import { CallGate, endingOf, isKnownGone, isRefusal } from './call-gate.js';
+import { CallGate, type GatedCall, OK } from './call-gate.js';
 import { SessionContentRepository } from './session-content.repository.js';
 
 /** Seconds; from an event's first fetch to hours without the platform. */
 const LAG_BUCKETS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1_800, 3_600, 14_400, 86_400];
 
 /** A fetch that was committed, so that no answer to an earlier one is stored any more. */
-export interface BegunFetch extends Fetch {
-  id: string;
+export interface BegunFetch extends Fetch, GatedCall {
+  at: Date;
   sessionId: string;
-  probes: readonly string[];
-  refused: { status: number | null; at: Date } | null;
   /** Since when the newest event has waited that this fetch answers; null if it answers none. */
   eventAt: Date | null;
 }
@@ -50,7 +46,6 @@ export class FetchesRepository {
     private readonly content: SessionContentRepository,
     private readonly seal: SessionSeal,
     private readonly gate: CallGate,
-    private readonly random: Random,
     metrics: Metrics,
   ) {
     const help = 'Time from the newest event of a session to the commit of the changed notes that it announced';
@@ -65,7 +60,7 @@ export class FetchesRepository {
   async begin(id: string): Promise<BegunFetch | 'nothing' | undefined> {
     const [row] = await this.prisma.$queryRawUnsafe<LockedSession[]>(DUE, id);
     if (!row || row.sessionId === null) return undefined;
-    const { now, sessionId, lastEventAt, fetchedAt, refusedAt } = row;
+    const { now, sessionId, lastEventAt, fetchedAt, changes, refusedAt, refusedStatus } = row;
     const { what, at } = nextLookup(row, now, this.sessions.policy);
     if (what !== 'fetch' || at === null || at > now) {
       await this.decideAgain(id);
@@ -76,8 +71,7 @@ export class FetchesRepository {
     const data = { callNo: { increment: 1 } };
     const { callNo: no } = await this.prisma.session.update({ where: { id }, data, select: { callNo: true } });
     return {
-      ...{ id, sessionId, no, changes: row.changes, at: now, probes },
-      refused: refusedAt && { status: row.refusedStatus, at: refusedAt },
+      ...{ id, sessionId, no, changes, at: now, probes, refusedAt, refusedStatus },
       eventAt: lastEventAt !== null && (fetchedAt === null || lastEventAt > fetchedAt) ? lastEventAt : null,
     };
   }
@@ -85,9 +79,9 @@ export class FetchesRepository {
   /** Stores an answer, unless a later call about the session has begun. */
   async storeAnswer(fetch: BegunFetch, answer: SessionAnswer): Promise<void> {
     const stored = await this.prisma.transaction(async (tx) => {
-      const row = await this.sessions.lock(tx, fetch.id);
-      const result = row && (await this.store(tx, row, fetch, answer));
-      await this.gate.judge(tx, 'getSession', fetch, { kind: 'ok', status: 200 }, row?.now ?? fetch.at);
+      const row = await this.sessions.lockExisting(tx, fetch.id);
+      const result = await this.store(tx, row, fetch, answer);
+      await this.gate.judge(tx, 'getSession', fetch, OK, row.now);
       return result;
     });
     if (stored?.notesChanged && fetch.eventAt)
@@ -131,33 +125,17 @@ export class FetchesRepository {
   /** Stores that a fetch failed. @returns its code */
   async storeFault(fetch: BegunFetch, error: PlatformError): Promise<string> {
     return this.prisma.transaction(async (tx) => {
-      const row = await this.sessions.lock(tx, fetch.id);
-      const now = row?.now ?? fetch.at;
-      const { verdict, retryAt, succeededAt } = await this.gate.judge(tx, 'getSession', fetch, endingOf(error), now);
-      const first = row?.fault === 'maybe-gone' ? row.refusedAt : null;
-      const isGone = (row?.notFoundAt ?? null) !== null || isKnownGone(verdict, first, succeededAt);
-      const fault = verdict === 'gone' && isGone ? 'gone' : faultOf(error);
-      if (!row || isOutdated(row, fetch)) return fault;
-      const waitMs = (bounds: Bounds) => backoffMs(row.failures + 1, this.random.fraction(), bounds);
-      const isRefused = isRefusal(verdict) || fault === 'maybe-gone';
-      const changes =
-        fault === 'gone'
-          ? applyNotFound(row, fetch, now, waitMs(NOT_FOUND_BACKOFF))
-          : {
-              ...{ fault, failures: row.failures + (retryAt ? 0 : 1) },
-              ...(isRefused && { refusedAt: first ?? now, refusedStatus: error.status ?? null }),
-              retryAt: retryAt ?? new Date(now.getTime() + waitMs(FAULT_BACKOFF)),
-            };
-      await this.sessions.save(tx, row, changes);
-      return fault;
+      const row = await this.sessions.lockExisting(tx, fetch.id);
+      const failure = await this.gate.failed(tx, 'getSession', fetch, row, error, row.now);
+      if (!isOutdated(row, fetch)) await this.sessions.save(tx, row, applyFailure(row, fetch, failure, row.now));
+      return failure.fault as string;
     });
   }
 
   /** Stores that the work on a session threw an error. */
   async postpone(id: string, fault: string, retryAt: (failures: number, now: Date) => Date): Promise<void> {
     await this.prisma.transaction(async (tx) => {
-      const row = await this.sessions.lock(tx, id);
-      if (!row) return;
+      const row = await this.sessions.lockExisting(tx, id);
       const failures = row.failures + 1;
       const at = retryAt(failures, row.now);
       if (row.sessionId !== null) await this.sessions.save(tx, row, { fault, failures, retryAt: at });
@@ -169,8 +147,7 @@ export class FetchesRepository {
   /** Publishes the end of a session that has waited too long for an answer, and decides its next lookup. */
   private async decideAgain(id: string): Promise<void> {
     await this.prisma.transaction(async (tx) => {
-      const row = await this.sessions.lock(tx, id);
-      if (!row) return;
+      const row = await this.sessions.lockExisting(tx, id);
       const isOver = row.publishEndBy !== null && row.publishEndBy <= row.now;
       await this.sessions.save(tx, row, isOver ? endByEvents(row, row.now) : {});
     });

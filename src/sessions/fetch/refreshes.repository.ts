@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-
 import { PrismaService } from '../../database/prisma.service.js';
 import { Prisma } from '../../generated/prisma/client.js';
 import { UUID } from '../../http/request/uuid-param.js';
@@ -27,8 +26,8 @@ export class RefreshesRepository {
   /** Makes one session due now. @returns the number of sessions: 0 if the platform's id is unknown */
   async one(id: string): Promise<number> {
     return this.prisma.transaction(async (tx) => {
-      const row = await this.sessions.lock(tx, id);
-      if (!row || row.sessionId === null) return 0;
+      const row = await this.sessions.lockExisting(tx, id);
+      if (row.sessionId === null) return 0;
       const again = { changes: row.changes + 1, failures: 0, fault: null, retryAt: null, urgent: true };
       await this.sessions.save(tx, row, again);
       return 1;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
-import { applyFetch, applyNotFound, isGone, isOutdated, type Stored } from './apply-fetch.js';
+import { applyFailure, applyFetch, isGone, isOutdated, type Stored } from './apply-fetch.js';
 import { missingNotes } from './next-lookup.js';
 import type { SessionRow } from './session-row.js';
 import { answer, at, DAY, fetched, MINUTE, NOW, SECOND, session } from './session-row.spec-support.js';
@@ -144,7 +144,15 @@ describe('announced notes', () => {
 describe('a session that the platform does not find', () => {
   const notFound = (of: SessionRow, now = NOW, changes = of.changes): SessionRow => ({
     ...of,
-    ...applyNotFound(of, { ...fetchOf(of), changes }, now, MINUTE),
+    ...applyFailure(
+      of,
+      { ...fetchOf(of), changes },
+      {
+        ...{ fault: 'gone', failures: of.failures + 1, notFoundAt: of.notFoundAt ?? now },
+        retryAt: new Date(now.getTime() + MINUTE),
+      },
+      now,
+    ),
   });
   const row = session({ changes: 2 });
 

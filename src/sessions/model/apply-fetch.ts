@@ -92,17 +92,23 @@ export function shownBy(row: Omit<SessionRow, 'request'>, answer: SessionAnswer)
 /** Lookups in a row (about an hour) after which a session that was never found counts as gone: a new one may not be found at once. */
 const LOOKUPS_UNTIL_GONE = 10;
 
-/** A session that the platform does not find. After seven days it is given up. @returns the fields that change */
-export function applyNotFound(row: SessionRow, fetch: Fetch, now: Date, waitMs: number): Partial<SessionRow> {
-  const notFoundAt = row.notFoundAt ?? now;
+/** What a row remembers of a failed call; it is called again at `retryAt`. */
+export type Failure = Pick<SessionRow, 'fault' | 'failures' | 'retryAt'> &
+  Partial<Pick<SessionRow, 'refusedAt' | 'refusedStatus' | 'notFoundAt'>>;
+
+/** A fetch that failed. A session that the platform does not find is given up after seven days. @returns the fields that change */
+export function applyFailure(row: SessionRow, fetch: Fetch, failure: Failure, now: Date): Partial<SessionRow> {
+  const { notFoundAt } = failure;
+  if (!notFoundAt) return failure;
+  const after = { ...row, ...failure, notFoundAt };
   const isGivenUp = now.getTime() - notFoundAt.getTime() >= NOT_FOUND_MS;
   return {
-    ...{ notFoundAt, fault: 'gone', failures: row.failures + 1 },
+    ...failure,
     fetchedChanges: Math.max(row.fetchedChanges, fetch.changes),
     // An event during the fetch says that it may exist by now.
-    retryAt: isGivenUp || row.changes > fetch.changes ? null : new Date(now.getTime() + waitMs),
+    ...((isGivenUp || row.changes > fetch.changes) && { retryAt: null }),
     urgent: true,
-    ...(isGone({ ...row, notFoundAt, failures: row.failures + 1 }) && !isGone(row) && { updatedAt: now }),
+    ...(isGone(after) && !isGone(row) && { updatedAt: now }),
   };
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
 import { applyEvent, endByEvents, type Mention } from './apply-event.js';
-import { applyFetch, applyNotFound, type Fetch, isOutdated } from './apply-fetch.js';
+import { applyFailure, applyFetch, type Fetch, isOutdated } from './apply-fetch.js';
 import { nextLookup } from './next-lookup.js';
 import { type Happened, publish, type SessionFeedEvent } from './publish.js';
 import type { SessionRow } from './session-row.js';
@@ -123,14 +123,13 @@ export class Worker {
     const row = this.row as SessionRow;
     const { now } = this;
     if (isOutdated(row, fetch)) return;
-    const waitMs = (bounds: typeof FAULT_BACKOFF) => backoffMs(row.failures + 1, 0.5, bounds);
-    if (look === 'gone') {
-      this.save(row, applyNotFound(row, fetch, now, waitMs(NOT_FOUND_BACKOFF)));
-      return;
-    }
-    if (look === 'fault') {
-      const retryAt = new Date(now.getTime() + waitMs(FAULT_BACKOFF));
-      this.save(row, { fault: 'platform-fault', failures: row.failures + 1, retryAt });
+    if (look === 'gone' || look === 'fault') {
+      const failures = row.failures + 1;
+      const waitMs = backoffMs(failures, 0.5, look === 'gone' ? NOT_FOUND_BACKOFF : FAULT_BACKOFF);
+      const retryAt = new Date(now.getTime() + waitMs);
+      const notFound = look === 'gone' && { notFoundAt: row.notFoundAt ?? now };
+      const fault = look === 'gone' ? 'gone' : 'platform-fault';
+      this.save(row, applyFailure(row, fetch, { fault, failures, retryAt, ...notFound }, now));
       return;
     }
     const newRevisions = Math.max(0, look.notes - row.notesRevision);

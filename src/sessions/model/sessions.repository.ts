@@ -3,12 +3,15 @@ import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { allColumns } from '../../database/columns.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
+import { Feed } from '../../feed/feed.js';
+import { SubjectIds } from '../../feed/subject-ids.js';
+import { UUID } from '../../http/request/uuid-param.js';
+import { peopleOf } from '../../people/store/person-users.js';
 import { Contract } from '../../platform/contract/contract.js';
 import type { WorkQueue } from '../../queue/work/work-queue.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
 import { type LookupPolicy, nextLookup } from './next-lookup.js';
-import { type Happened, publish } from './publish.js';
-import { SessionFeed } from './session-feed.js';
+import { type Happened, publish, type SessionFeedEvent } from './publish.js';
 import type { SessionRow } from './session-row.js';
 
 /** A locked row, with the database's time. */
@@ -34,13 +37,15 @@ export class SessionsRepository {
     queues: WorkQueues,
     private readonly prisma: PrismaService,
     private readonly contract: Contract,
-    private readonly feed: SessionFeed,
+    private readonly feed: Feed,
+    subjects: SubjectIds,
   ) {
     this.policy = {
       afterMs: env.SESSION_REFRESH_AFTER_SECONDS * 1_000,
       everyMs: env.SESSION_REFRESH_EVERY_SECONDS * 1_000,
     };
     this.queue = queues.of('sessions');
+    subjects.register('sessions', (id) => this.idsOf(id));
   }
 
   /** True if the contract lets sessions be fetched. */
@@ -50,6 +55,13 @@ export class SessionsRepository {
 
   async lock(tx: Tx, id: string): Promise<LockedSession | undefined> {
     const [row] = await tx.$queryRawUnsafe<LockedSession[]>(BY_ID, id);
+    return row;
+  }
+
+  /** @param id of a row that was found: rows of sessions are never deleted */
+  async lockExisting(tx: Tx, id: string): Promise<LockedSession> {
+    const row = await this.lock(tx, id);
+    if (!row) throw new Error('A session that was found does not exist.');
     return row;
   }
 
@@ -87,7 +99,7 @@ export class SessionsRepository {
     const { events, end } = publish(happened.isNew ? undefined : before, after, { ...happened, now, canFetch });
     const { at: dueAt } = nextLookup({ ...after, ...end }, now, this.policy);
     await this.update(tx, row.id, { ...changes, ...end, dueAt });
-    await this.feed.publish(tx, after, events);
+    await this.publish(tx, after, events);
     if (dueAt !== null && dueAt <= now && canFetch) this.wake(tx, row.id);
   }
 
@@ -96,8 +108,32 @@ export class SessionsRepository {
     await tx.session.update({ where: { id }, data: fields, select: { id: true } });
   }
 
+  /** Publishes events of a session in the transaction that causes them. @param row after its changes */
+  async publish(tx: Tx, row: SessionRow, events: readonly SessionFeedEvent[]): Promise<void> {
+    if (events.length === 0) return;
+    const { id, sessionId, partnerAppointmentId, aiNotesEnabled, providerUserId, clientUserIds } = row;
+    const people = await peopleOf(tx, [...(providerUserId === null ? [] : [providerUserId]), ...clientUserIds]);
+    const provider = people.get(providerUserId ?? '')?.externalId ?? null;
+    const clients = clientUserIds.flatMap((user) => people.get(user)?.externalId ?? []);
+    const shown = { sessionId, partnerAppointmentId, aiNotesEnabled, provider, clients };
+    const subject = `sessions/${id}`;
+    await this.feed.append(
+      tx,
+      ...events.map(({ type, ...event }) => ({ type, subject, data: { ...shown, ...event } })),
+    );
+  }
+
   /** Adds the job of a row once the transaction has committed. */
   wake(tx: Tx, id: string): void {
     this.prisma.afterCommit(tx, () => void this.queue.add(id));
+  }
+
+  /** The ids that a session has had here: its own, and those of requests that became aliases of it. */
+  private async idsOf(id: string): Promise<string[]> {
+    if (!UUID.test(id)) return [];
+    const row = await this.prisma.session.findUnique({ where: { id }, select: { aliasOf: true } });
+    const into = row?.aliasOf ?? id;
+    const aliases = await this.prisma.session.findMany({ where: { aliasOf: into }, select: { id: true } });
+    return [into, ...aliases.map((alias) => alias.id)];
   }
 }

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { Random } from '../../config/random.js';
 import { PrismaService, type Tx, toBytes } from '../../database/prisma.service.js';
 import type { ProcessingSessionAnswer } from '../../platform/clients/platform-client.js';
-import { faultOf, type PlatformError } from '../../platform/contract/platform-errors.js';
-import { backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
+import { Contract } from '../../platform/contract/contract.js';
+import type { PlatformError } from '../../platform/contract/platform-errors.js';
+import type { SessionAnswer } from '../../platform/contract/session-answer.js';
 import type { DueRow as DueJob } from '../../queue/work/feeder.js';
 import type { WorkQueue } from '../../queue/work/work-queue.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
-import { CallGate, endingOf, isKnownGone, isRefusal } from '../fetch/call-gate.js';
+import { CallGate, type GatedCall, OK } from '../fetch/call-gate.js';
 import { FetchesRepository } from '../fetch/fetches.repository.js';
 import { SessionContentRepository } from '../fetch/session-content.repository.js';
 import { applyEvent } from '../model/apply-event.js';
@@ -31,11 +31,10 @@ type DueRow = Pick<ProcessingRow, 'processingId' | 'changes' | 'lastEventAt' | '
   Pick<ProcessingRow, 'refusedAt' | 'refusedStatus' | 'notFoundAt'> & { now: Date };
 
 /** A lookup that was due, with its row. */
-export interface Lookup {
+export interface Lookup extends GatedCall {
   row: DueRow;
   /** The platform's id of its session, if that is known. */
   sessionId: string | undefined;
-  probes: readonly string[];
 }
 
 /** Before a processing id in the name of its job; the job of a session has the session's id, a UUID. */
@@ -59,7 +58,7 @@ export class ProcessingsRepository {
     private readonly content: SessionContentRepository,
     private readonly gate: CallGate,
     private readonly seal: SessionSeal,
-    private readonly random: Random,
+    private readonly contract: Contract,
     queues: WorkQueues,
   ) {
     this.queue = queues.of('sessions');
@@ -103,15 +102,19 @@ export class ProcessingsRepository {
         p.last_event_at AS "lastEventAt", s.session_id AS "sessionId", clock_timestamp() AS now
       FROM processing_sessions p LEFT JOIN sessions s ON s.id = p.session
       WHERE p.processing_id = ${processingId} AND p.due_at <= clock_timestamp()`;
-    const probes = row && (await this.gate.admit('getProcessingSession', row.now));
-    return probes && { row, sessionId: row.sessionId ?? undefined, probes };
+    const isDue = row && this.contract.canCall('getProcessingSession');
+    const probes = isDue ? await this.gate.admit('getProcessingSession', row.now) : undefined;
+    if (!row || !probes) return undefined;
+    const { now: at, sessionId, refusedAt, refusedStatus } = row;
+    return { id: processingId, at, probes, refusedAt, refusedStatus, row, sessionId: sessionId ?? undefined };
   }
 
   /**
    * Stores the raw answer, and makes the session due that it names. Where sessions cannot be fetched, stores the session in it.
    * An answer to an earlier lookup than the stored one is dropped.
    */
-  async storeAnswer({ row, probes }: Lookup, { raw, session, sessionId }: ProcessingSessionAnswer): Promise<void> {
+  async storeAnswer(lookup: Lookup, { raw, session, sessionId }: ProcessingSessionAnswer): Promise<void> {
+    const { row } = lookup;
     const { processingId, changes } = row;
     const named = sessionId ?? session?.sessionId;
     await this.prisma.transaction(async (tx) => {
@@ -123,7 +126,7 @@ export class ProcessingsRepository {
         const noted = { news: 1, notes: known.notesEvents, since };
         const id = named === undefined ? null : await this.mention(tx, named, noted);
         if (id !== null && session && !this.sessions.canFetch) await this.storeSession(tx, id, session);
-        const our = id === null ? null : await this.sessions.lock(tx, id);
+        const our = id === null ? null : await this.sessions.lockExisting(tx, id);
         const isErased = our ? await this.content.isErased(tx, our, session?.clientUserIds ?? undefined) : false;
         await tx.processingSession.update({
           where: { processingId },
@@ -137,42 +140,21 @@ export class ProcessingsRepository {
         });
       }
       // Last, because every transaction locks rows of sessions before pauses.
-      await this.gate.judge(tx, 'getProcessingSession', this.judged(row, probes), { kind: 'ok', status: 200 }, row.now);
+      await this.gate.judge(tx, 'getProcessingSession', lookup, OK, row.now);
     });
   }
 
   /** Stores that a lookup failed. @returns its code */
-  async storeFault({ row, probes }: Lookup, error: PlatformError): Promise<string> {
-    const { processingId, now } = row;
+  async storeFault(lookup: Lookup, error: PlatformError): Promise<string> {
+    const { processingId, changes, lastEventAt, now } = lookup.row;
     return this.prisma.transaction(async (tx) => {
-      const call = this.judged(row, probes);
-      const { verdict, retryAt, succeededAt } = await this.gate.judge(
-        tx,
-        'getProcessingSession',
-        call,
-        endingOf(error),
-        now,
-      );
-      const first = row.fault === 'maybe-gone' ? row.refusedAt : null;
-      const isGone = verdict === 'gone' && (row.notFoundAt !== null || isKnownGone(verdict, first, succeededAt));
-      const notFoundAt = isGone ? (row.notFoundAt ?? now) : null;
-      const since = notFoundAt ?? row.lastEventAt ?? row.now;
-      const isGivenUp = now.getTime() - since.getTime() >= (isGone ? NOT_FOUND_MS : UNENDED_MS);
-      const bounds = isGone ? NOT_FOUND_BACKOFF : FAULT_BACKOFF;
-      const waitMs = backoffMs(row.failures + 1, this.random.fraction(), bounds);
-      const fault = isGone ? 'gone' : faultOf(error);
-      await tx.processingSession.updateMany({
-        where: { processingId, changes: row.changes },
-        data: {
-          ...{ fault, failures: row.failures + (retryAt ? 0 : 1), notFoundAt },
-          ...((isRefusal(verdict) || fault === 'maybe-gone') && {
-            refusedAt: first ?? now,
-            refusedStatus: error.status ?? null,
-          }),
-          dueAt: isGivenUp ? null : (retryAt ?? new Date(now.getTime() + waitMs)),
-        },
-      });
-      return fault;
+      const failed = await this.gate.failed(tx, 'getProcessingSession', lookup, lookup.row, error, now);
+      const { retryAt, notFoundAt, ...failure } = failed;
+      const since = notFoundAt ?? lastEventAt ?? now;
+      const isGivenUp = now.getTime() - since.getTime() >= (notFoundAt ? NOT_FOUND_MS : UNENDED_MS);
+      const data = { ...failure, notFoundAt: notFoundAt ?? null, dueAt: isGivenUp ? null : retryAt };
+      await tx.processingSession.updateMany({ where: { processingId, changes }, data });
+      return failure.fault as string;
     });
   }
 
@@ -186,22 +168,9 @@ export class ProcessingsRepository {
     await this.prisma.processingSession.updateMany({ where: { processingId, dueAt: { not: null } }, data });
   }
 
-  private async storeSession(
-    tx: Tx,
-    id: string,
-    answer: NonNullable<ProcessingSessionAnswer['session']>,
-  ): Promise<void> {
-    const row = await this.sessions.lock(tx, id);
-    if (!row) return;
-    await this.fetches.store(
-      tx,
-      row,
-      { no: row.callNo, changes: row.changes, at: row.now, eventAt: row.lastEventAt },
-      answer,
-    );
-  }
-
-  private judged({ processingId: id, now: at, refusedAt, refusedStatus }: DueRow, probes: readonly string[]) {
-    return { id, at, probes, refused: refusedAt && { status: refusedStatus, at: refusedAt } };
+  private async storeSession(tx: Tx, id: string, answer: SessionAnswer): Promise<void> {
+    const row = await this.sessions.lockExisting(tx, id);
+    const fetch = { no: row.callNo, changes: row.changes, at: row.now, eventAt: row.lastEventAt };
+    await this.fetches.store(tx, row, fetch, answer);
   }
 }

@@ -35,8 +35,7 @@ export class UpdatesRepository {
    */
   begin(id: string): Promise<BegunUpdate> {
     return this.prisma.transaction(async (tx) => {
-      const row = await this.sessions.lock(tx, id);
-      if (!row) throw new Error('A session that was found does not exist.');
+      const row = await this.sessions.lockExisting(tx, id);
       const isOverlapping = row.updateUntil !== null && row.updateUntil > row.now;
       const until = new Date(Math.max(row.updateUntil?.getTime() ?? 0, row.now.getTime() + this.effectMs));
       await this.sessions.save(tx, row, { updateUntil: until });
@@ -51,8 +50,7 @@ export class UpdatesRepository {
   async end({ id, until, isOverlapping }: BegunUpdate, error?: unknown): Promise<void> {
     const isLost = error !== undefined && !(error instanceof PlatformError && error.kind !== 'unknown-outcome');
     const ended = this.prisma.transaction(async (tx) => {
-      const row = await this.sessions.lock(tx, id);
-      if (!row) return;
+      const row = await this.sessions.lockExisting(tx, id);
       const isOver = !isLost && !isOverlapping && row.updateUntil?.getTime() === until.getTime();
       await this.sessions.save(tx, row, {
         changes: row.changes + 1,

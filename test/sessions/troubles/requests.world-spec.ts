@@ -122,7 +122,7 @@ describe('a client that is deleted with its notes', () => {
     // The platform's answer to the attempt in flight is a 429.
     const attempts = world.get(RequestAttempts);
     const row = await world.get(PrismaService).session.findUniqueOrThrow({ where: { id } });
-    const attempt = { id, no: row.callNo, row, at: world.now(), probes: [], refused: null };
+    const attempt = { id, no: row.callNo, row, at: world.now(), probes: [], refusedAt: null, refusedStatus: null };
     await attempts.failed(attempt, new PlatformError('rate-limited', 'createSession', { status: 429 }));
     const before = sent();
     world.forgetJobs();
