@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Argument, type Command, Option } from 'commander';
 import type { ListedJobResponse } from '../../compliance/compliance.dto.js';
-import type { PendingRefreshes } from '../../sessions/fetch/refreshes.repository.js';
-import type { SessionResponse } from '../../sessions/model/session-view.js';
+import type { PendingRefreshesResponse, SessionResponse } from '../../sessions/model/session-view.js';
 import { codesOf, inSentence, labelOf, WORDS } from '../../words/words.js';
 import { type Api, withQuery } from '../api/api.js';
 import { CliFault } from '../api/cli-fault.js';
@@ -176,7 +175,9 @@ async function watchRefresh(
   const startedAt = performance.now();
   try {
     for (;;) {
-      const { pending, failing } = await api.get<PendingRefreshes>(withQuery('/v1/sessions/refreshes', { session }));
+      const { pending, failing } = await api.get<PendingRefreshesResponse>(
+        withQuery('/v1/sessions/refreshes', { session }),
+      );
       if (!json) live.show(refreshProgress(total, pending, (performance.now() - startedAt) / 1000));
       if (pending === 0) return failing;
       await delay(REFRESH_POLL_MS);

@@ -17,9 +17,6 @@ export interface BlockingSession {
   isOpen: boolean;
 }
 
-/** The ways to resolve a request whose outcome is unknown. */
-export type ResolveAction = 'link' | 'create' | 'abandon';
-
 const OPEN = ['Requested', 'Unknown'];
 
 /** Stores the EHR's requests for sessions, and how operators resolve them. */

@@ -2,18 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Prisma } from '../../generated/prisma/client.js';
 import { UUID } from '../../http/request/uuid-param.js';
+import type { PendingRefreshesResponse } from '../model/session-view.js';
 import { SessionsRepository } from '../model/sessions.repository.js';
 
 /** Rows made due by one statement, so that their locks do not delay events for long. */
 const BATCH = 500;
-
-/** The numbers of sessions to be fetched. */
-export interface PendingRefreshes {
-  /** Due, without a failed fetch. */
-  pending: number;
-  /** Last fetch failed; retried automatically. */
-  failing: number;
-}
 
 /** Makes sessions due on request. Faults belong to earlier fetches, and one that was given up is fetched again. */
 @Injectable()
@@ -67,9 +60,9 @@ export class RefreshesRepository {
    *
    * @param session counts only this one: our id or the platform's
    */
-  async pending(session?: string): Promise<PendingRefreshes> {
+  async pending(session?: string): Promise<PendingRefreshesResponse> {
     const one = session === undefined ? Prisma.empty : Prisma.sql`AND ${isNamed(session)}`;
-    const [counts] = await this.prisma.$queryRaw<[PendingRefreshes]>`
+    const [counts] = await this.prisma.$queryRaw<[PendingRefreshesResponse]>`
       SELECT count(*) FILTER (WHERE fault IS NULL)::int AS pending, count(fault)::int AS failing FROM sessions
       WHERE changes > fetched_changes AND due_at IS NOT NULL ${one}`;
     return counts;
