@@ -112,7 +112,7 @@ export class SessionsController {
   @Unaudited()
   @Scopes('sessions:read')
   async pending(@Query() { session }: PendingQuery): Promise<PendingRefreshesResponse> {
-    return this.refreshes.pending(session);
+    return this.refreshes.pending(session === undefined ? undefined : (await this.reader.find(session)).id);
   }
 
   /** Get a session, by our id or the platform's */

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Prisma } from '../../generated/prisma/client.js';
-import { UUID } from '../../http/request/uuid-param.js';
 import type { PendingRefreshesResponse } from '../model/session-view.js';
 import { SessionsRepository } from '../model/sessions.repository.js';
 
@@ -55,13 +54,9 @@ export class RefreshesRepository {
     }
   }
 
-  /**
-   * Counts the sessions with changes that no fetch has answered.
-   *
-   * @param session counts only this one: our id or the platform's
-   */
-  async pending(session?: string): Promise<PendingRefreshesResponse> {
-    const one = session === undefined ? Prisma.empty : Prisma.sql`AND ${isNamed(session)}`;
+  /** Counts the sessions with changes that no fetch has answered. @param id counts only this one: our id */
+  async pending(id?: string): Promise<PendingRefreshesResponse> {
+    const one = id === undefined ? Prisma.empty : Prisma.sql`AND id = ${id}::uuid`;
     const [counts] = await this.prisma.$queryRaw<[PendingRefreshesResponse]>`
       SELECT count(*) FILTER (WHERE fault IS NULL)::int AS pending, count(fault)::int AS failing FROM sessions
       WHERE changes > fetched_changes AND due_at IS NOT NULL ${one}`;
@@ -72,6 +67,3 @@ export class RefreshesRepository {
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 const changedSince = (since: Date) => [{ updatedAt: { gte: since } }, { fetchedAt: { gte: since } }];
-
-const isNamed = (id: string) =>
-  UUID.test(id) ? Prisma.sql`(id = ${id}::uuid OR session_id = ${id})` : Prisma.sql`session_id = ${id}`;

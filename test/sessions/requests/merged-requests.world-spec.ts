@@ -65,3 +65,13 @@ test('the session has the timeline, the events and the disclosures of its reques
   const all = (await world.call<Page<DisclosureResponse>>('GET', '/v1/clients/c-1/disclosures')).body.items;
   expect(all).toContainEqual(expect.objectContaining({ action: 'createSession', sessions: [request] }));
 });
+
+test('a refresh by the id of a merged request is counted until its session is fetched', async () => {
+  const { request, session, sessionId } = await mergedRequest();
+  expect((await world.call('POST', '/v1/sessions/refreshes', { body: { session: request } })).status).toBe(202);
+  const counts = async (id: string) => (await world.call<object>('GET', `/v1/sessions/refreshes?session=${id}`)).body;
+  for (const id of [request, session, sessionId])
+    expect([id, await counts(id)]).toEqual([id, { pending: 1, failing: 0 }]);
+  await world.settle();
+  expect(await counts(request)).toEqual({ pending: 0, failing: 0 });
+});
