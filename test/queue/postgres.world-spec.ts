@@ -76,6 +76,7 @@ function listens(failures = 0): unknown[] {
 test('all queues and workers of a process share the connections that it counts', async () => {
   const sent = listens();
   await open().allActivated();
+  await world.eventually('the workers listen', () => sent.length > 0);
   expect(sent).toHaveLength(1);
   const [{ count } = { count: 0 }] = await world.sql<{ count: number }>(
     `SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notebridge-queues'`,
@@ -85,7 +86,9 @@ test('all queues and workers of a process share the connections that it counts',
 
 test('workers listen again after a LISTEN fails', async () => {
   const sent = listens(1);
+  // Work that is there when a worker starts activates it before it listens.
   await open().allActivated();
+  await world.eventually('the workers listen again', () => sent.length > 1);
   expect(sent).toHaveLength(2);
 });
 
