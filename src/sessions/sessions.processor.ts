@@ -41,7 +41,7 @@ export class SessionsProcessor extends Host implements OnModuleInit {
     metrics: Metrics,
     private readonly feeder: Feeder,
     private readonly platform: PlatformClient,
-    private readonly due: DueSessionsRepository,
+    private readonly dueSessions: DueSessionsRepository,
     private readonly fetches: FetchesRepository,
     private readonly processings: ProcessingsRepository,
     private readonly sender: RequestSender,
@@ -53,7 +53,7 @@ export class SessionsProcessor extends Host implements OnModuleInit {
   }
 
   onModuleInit(): void {
-    this.feeder.feed({ queue: this.queue, due: () => this.due.due() });
+    this.feeder.feed({ queue: this.queue, due: () => this.dueSessions.due() });
   }
 
   protected async work(id: string): Promise<boolean> {

@@ -26,7 +26,6 @@ const LAG_BUCKETS = [0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60, 300, 1_800, 3_600, 14_
 
 /** A fetch that was committed, so that no answer to an earlier one is stored any more. */
 export interface BegunFetch extends Fetch, GatedCall {
-  at: Date;
   sessionId: string;
   /** Since when the newest event has waited that this fetch answers; null if it answers none. */
   eventAt: Date | null;
@@ -128,7 +127,7 @@ export class FetchesRepository {
       const row = await this.sessions.lockExisting(tx, fetch.id);
       const failure = await this.gate.failed(tx, 'getSession', fetch, row, error, row.now);
       if (!isOutdated(row, fetch)) await this.sessions.save(tx, row, applyFailure(row, fetch, failure, row.now));
-      return failure.fault as string;
+      return failure.fault;
     });
   }
 

@@ -93,8 +93,11 @@ export function shownBy(row: Omit<SessionRow, 'request'>, answer: SessionAnswer)
 const LOOKUPS_UNTIL_GONE = 10;
 
 /** What a row remembers of a failed call; it is called again at `retryAt`. */
-export type Failure = Pick<SessionRow, 'fault' | 'failures' | 'retryAt'> &
-  Partial<Pick<SessionRow, 'refusedAt' | 'refusedStatus' | 'notFoundAt'>>;
+export interface Failure extends Partial<Pick<SessionRow, 'refusedAt' | 'refusedStatus' | 'notFoundAt'>> {
+  fault: string;
+  failures: number;
+  retryAt: Date;
+}
 
 /** A fetch that failed. A session that the platform does not find is given up after seven days. @returns the fields that change */
 export function applyFailure(row: SessionRow, fetch: Fetch, failure: Failure, now: Date): Partial<SessionRow> {

@@ -154,7 +154,7 @@ export class ProcessingsRepository {
       const isGivenUp = now.getTime() - since.getTime() >= (notFoundAt ? NOT_FOUND_MS : UNENDED_MS);
       const data = { ...failure, notFoundAt: notFoundAt ?? null, dueAt: isGivenUp ? null : retryAt };
       await tx.processingSession.updateMany({ where: { processingId, changes }, data });
-      return failure.fault as string;
+      return failure.fault;
     });
   }
 
