@@ -1,9 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { AuditHeads } from '../../src/audit/audit-heads.js';
 import { AuditLinker } from '../../src/audit/audit-linker.js';
-import { JobOutcomes } from '../../src/compliance/job-outcomes.repository.js';
-import { JobSender } from '../../src/compliance/job-sender.js';
-import { ResultRefresher } from '../../src/compliance/result-refresher.js';
 import { ImportsRepository } from '../../src/imports/model/imports.repository.js';
 import { ImportSteps } from '../../src/imports/run/import-steps.service.js';
 import { Retention } from '../../src/operations/retention.js';
@@ -27,9 +24,6 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
     await feeder.round();
     await store.runDue();
   };
-  const results = app.get(ResultRefresher, { strict: false });
-  const submissions = app.get(JobSender, { strict: false });
-  const outcomes = app.get(JobOutcomes, { strict: false });
   const imports = app.get(ImportsRepository, { strict: false });
   const steps = app.get(ImportSteps, { strict: false });
   const heads = app.get(AuditHeads, { strict: false });
@@ -49,10 +43,9 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
       await store.runDue('sessions');
     },
     async compliance() {
-      await submissions.run();
-      await results.run();
-      await submissions.settleLost();
-      await outcomes.reviewUnreadable();
+      await step();
+      await feeder.round();
+      await store.runDue('compliance');
     },
     people: jobs,
     /** Plans and applies imports, without a call to the platform. */
@@ -81,10 +74,6 @@ export type Work = ReturnType<typeof workOf>;
 
 /** The work of each poll that the service declares. A poll that is missing here fails the start. */
 export const WORK_OF_POLLS: Record<string, keyof Work> = {
-  'compliance submissions': 'compliance',
-  'compliance jobs': 'compliance',
-  'lost compliance submissions': 'compliance',
-  'unreadable results': 'compliance',
   'audit-links': 'links',
   'audit-heads': 'heads',
   'retention-audit': 'retention',
@@ -93,5 +82,5 @@ export const WORK_OF_POLLS: Record<string, keyof Work> = {
 
 /** The work that a notification of each queue starts. */
 export const WORK_OF_QUEUES: Record<QueueName, keyof Work> = {
-  compliance: 'compliance',
+  unused: 'jobs',
 };

@@ -1,6 +1,5 @@
 import { Global, Injectable, Module } from '@nestjs/common';
 import { Clock } from '../../src/config/clock.js';
-import { DueLoopDeps } from '../../src/due-rows/due-loop.js';
 import type { Health } from '../../src/monitoring/health-indicator.js';
 import { WorkerProcess } from '../../src/processes/worker-process.js';
 import type { QueueName } from '../../src/queue/backend/queue-names.js';
@@ -97,9 +96,8 @@ export class ManualHeartbeat extends WorkerProcess {
     { provide: QueueNotifier, inject: [Clock], useFactory: (clock: Clock) => new RecordedNotifications(clock) },
     { provide: Poller, useClass: IdlePoller },
     { provide: WorkerProcess, useClass: ManualHeartbeat },
-    DueLoopDeps,
     { provide: QueueStore, useValue: NO_STORE },
   ],
-  exports: [QueueStore, QueueNotifier, Poller, WorkerProcess, DueLoopDeps],
+  exports: [QueueStore, QueueNotifier, Poller, WorkerProcess],
 })
 export class WorldQueueModule {}

@@ -3,7 +3,7 @@ import { SYSTEM } from '../audit/audit-record.js';
 import { PrismaService } from '../database/prisma.service.js';
 import { Prisma } from '../generated/prisma/client.js';
 import { FormerIdsRepository, type Identity, identityOf } from '../people/store/former-ids.repository.js';
-import { NOT_SENT, sendingOf } from '../platform/send/sent-data.js';
+import { NOT_SENT, sendingOf } from '../platform/clients/sent-data.js';
 import type { DisclosureResponse } from './client-records.dto.js';
 
 /** The end of a page: the time when the accounting was started, and the date and mark of the last group. */

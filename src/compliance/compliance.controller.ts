@@ -1,16 +1,8 @@
 import { Readable } from 'node:stream';
 import { Body, Controller, Get, HttpCode, Param, Post, Query, Req, Res } from '@nestjs/common';
-import {
-  ApiAcceptedResponse,
-  ApiCreatedResponse,
-  ApiExtraModels,
-  ApiOkResponse,
-  ApiOperation,
-  ApiTags,
-} from '@nestjs/swagger';
+import { ApiCreatedResponse, ApiExtraModels, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Scopes } from '../access/identity/scopes.js';
-import { Audit } from '../audit/audit.js';
 import { Env } from '../config/env.js';
 import { Problem } from '../http/problem/problem.js';
 import { RouteOptions } from '../http/request/route-options.js';
@@ -20,6 +12,7 @@ import { FileUploads } from '../platform/clients/file-uploads.js';
 import { UploadAddressResponse } from '../platform/clients/upload-address.dto.js';
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
+import type { SubmitComplianceJobRequest } from '../platform/contract/wire-types.js';
 import { HandedOutUrls } from '../platform/upload/handed-out-urls.js';
 import { dropRest } from '../platform/upload/request-source.js';
 import {
@@ -32,15 +25,12 @@ import {
   jobBody,
   ResolveJobRequest,
 } from './compliance.dto.js';
-import { ComplianceJobs } from './compliance-jobs.js';
-import type { ComplianceRequest } from './job.js';
+import { ComplianceJobs } from './compliance-jobs.service.js';
 import { type Pdf, pdfFile, readComplianceForm } from './pdf-form.js';
+import { Submissions } from './submissions.service.js';
 
 /** Maximum bytes of a job's JSON: signed URLs of a few hundred files. */
 const JOB_BODY_LIMIT = 1024 ** 2;
-
-/** How long a submission waits for the platform's id without `Prefer: wait`. */
-const SUBMIT_WAIT_SECONDS = 10;
 
 /** Maximum forms that this process reads at a time: each has one PDF in memory. */
 const MAX_FORMS = 4;
@@ -58,34 +48,35 @@ export class ComplianceController {
 
   constructor(
     private readonly jobs: ComplianceJobs,
+    private readonly submissions: Submissions,
     private readonly uploads: FileUploads,
     private readonly handedOut: HandedOutUrls,
     private readonly contract: Contract,
     private readonly env: Env,
-    private readonly audit: Audit,
   ) {}
 
   @Post('jobs')
   @ApiOperation({
     summary: 'Submit PDFs, as a form or by the URLs of uploaded files',
-    description: `201 once the platform's id is known, otherwise 202. Without \`Prefer: wait\` the response waits up to ${SUBMIT_WAIT_SECONDS} seconds for it.`,
+    description:
+      'Answered with the answer of the platform. If that is lost: 504, with the id of the job, which is Unknown until it is resolved. A repetition with the same Idempotency-Key never submits again.',
     requestBody: JOB_REQUEST_BODY,
   })
   @HttpCode(201)
   @RouteOptions({ body: 'multipart', bodyLimit: JOB_BODY_LIMIT })
   @Idempotent()
   @ApiCreatedResponse({ type: ComplianceJobResponse })
-  @ApiAcceptedResponse({ type: ComplianceJobResponse, description: 'Stored, and shown as Requested or Unknown' })
   async submit(
     @CreationId() id: string,
-    @PreferWait(SUBMIT_WAIT_SECONDS) wait: Wait,
+    @ClientDisconnect() signal: AbortSignal,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ComplianceJobResponse> {
     requireCapability('compliance-submit', this.contract, this.env);
-    const body = await (request.isMultipart() ? this.fromForm(id, request, wait.signal) : this.fromJson(request.body));
-    const job = await this.jobs.submit(id, body, wait);
-    reply.header('location', `/v1/compliance/jobs/${job.id}`).code(job.jobId === null ? 202 : 201);
+    const job = request.isMultipart()
+      ? await this.submissions.submit(id, () => this.fromForm(request, signal))
+      : await this.fromJson(request.body).then((body) => this.submissions.submit(id, async () => body));
+    reply.header('location', `/v1/compliance/jobs/${job.id}`);
     return job;
   }
 
@@ -118,28 +109,22 @@ export class ComplianceController {
   }
 
   /**
-   * Resolve a submission with unknown outcome
+   * Resolve a job that awaits a decision
    *
-   * @remarks `link`: names its job on the platform. `create`: sends it again. `abandon`: ends it.
+   * @remarks `link`: names its job on the platform, which is looked up. `abandon`: ends it.
    */
   @Post('jobs/:id/resolve')
   @HttpCode(200)
-  @ApiOkResponse({ type: ComplianceJobResponse })
-  async resolve(
-    @Param('id') id: string,
-    @Body() dto: ResolveJobRequest,
-    @PreferWait(SUBMIT_WAIT_SECONDS) wait: Wait,
-  ): Promise<ComplianceJobResponse> {
-    return this.jobs.resolve(id, dto, wait);
+  async resolve(@Param('id') id: string, @Body() dto: ResolveJobRequest): Promise<ComplianceJobResponse> {
+    return this.jobs.resolve(id, dto);
   }
 
   /** Uploads the files of a form as they arrive. @throws {Problem} 503 `busy` */
-  private async fromForm(id: string, request: FastifyRequest, signal: AbortSignal): Promise<ComplianceRequest> {
+  private async fromForm(request: FastifyRequest, signal: AbortSignal): Promise<SubmitComplianceJobRequest> {
     if (this.forms >= MAX_FORMS) {
       const detail = `This process is reading ${MAX_FORMS} forms with PDFs, which is the maximum. Send this one again.`;
       throw new Problem('busy', detail, { retryAfterSeconds: RETRY_SECONDS });
     }
-    this.audit.about('compliance-job', id);
     const signals = { asking: signal, sending: signal };
     const upload = ({ chunks, size }: Pdf) =>
       this.uploads.send('compliance', pdfFile(size), () => Readable.from(chunks), signals);
@@ -155,7 +140,7 @@ export class ComplianceController {
   }
 
   /** Rejects files whose URL did not come from `uploadUrl` (spec, Compliance job submission). */
-  private async fromJson(body: unknown): Promise<ComplianceRequest> {
+  private async fromJson(body: unknown): Promise<SubmitComplianceJobRequest> {
     const request = await jobBody(body);
     const urls = request.files.map(({ url }) => url);
     const known = await this.handedOut.known('compliance', urls);

@@ -12,8 +12,12 @@ import { validationPipe } from '../http/body/validation.js';
 import { OneOf, OptionalListOf, OptionalOneOf, OptionalSize } from '../http/request/fields.js';
 import { PageQuery, PageResponse } from '../http/request/page.js';
 import { IsLinkTarget } from '../platform/contract/is-platform-id.js';
-import { COMPLIANCE_CRITERIA, COMPLIANCE_CRITERIA_GROUPS } from '../platform/contract/wire-types.js';
-import { type ComplianceRequest, JOB_STATES, type JobState, REVIEWS, type Review } from './job.js';
+import {
+  COMPLIANCE_CRITERIA,
+  COMPLIANCE_CRITERIA_GROUPS,
+  type SubmitComplianceJobRequest,
+} from '../platform/contract/wire-types.js';
+import { type CodeOf, codesOf, WORDS } from '../words/words.js';
 import { PDF_LIMIT_BYTES } from './pdf-form.js';
 
 const NOT_EMPTY = { message: 'must be a text, and not empty' };
@@ -52,18 +56,18 @@ export class ComplianceUploadRequest {
 
 /** `GET /v1/compliance/jobs` */
 export class ComplianceJobsQuery extends PageQuery {
-  @OptionalOneOf(JOB_STATES)
-  state?: JobState;
+  @OptionalOneOf(codesOf(WORDS.complianceState))
+  state?: CodeOf<'complianceState'>;
 
   /** Only jobs that await this decision */
-  @OptionalOneOf(REVIEWS)
-  review?: Review;
+  @OptionalOneOf(codesOf(WORDS.complianceReview))
+  review?: CodeOf<'complianceReview'>;
 }
 
 /** `POST /v1/compliance/jobs/{id}/resolve` */
 export class ResolveJobRequest {
-  @OneOf(['link', 'create', 'abandon'])
-  action!: 'link' | 'create' | 'abandon';
+  @OneOf(['link', 'abandon'])
+  action!: 'link' | 'abandon';
 
   /** The platform's id of the job; with `link` only */
   @IsLinkTarget()
@@ -82,7 +86,7 @@ export class ListedJobResponse {
   id!: string;
   /** The platform's id */
   jobId!: string | null;
-  state!: JobState;
+  state!: CodeOf<'complianceState'>;
   error!: JobErrorResponse | null;
   /** Ids of the files, in order */
   files!: string[];
@@ -96,7 +100,7 @@ export class ListedJobResponse {
 
 /** A way to resolve a job. */
 export class JobChoiceResponse {
-  action!: 'link' | 'create' | 'abandon';
+  action!: 'link' | 'abandon';
   /** The effect of the action */
   does!: string;
 }
@@ -148,8 +152,12 @@ export const JOB_REQUEST_BODY: RequestBodyObject = {
 
 const pipe = validationPipe();
 
-/** Validates a submission, sent as JSON or built from a form. @throws {Problem} 400 `validation` */
-export async function jobBody(body: unknown): Promise<ComplianceRequest> {
+/** Validates a submission, sent as JSON or built from a form. Empty lists are left out. @throws {Problem} 400 `validation` */
+export async function jobBody(body: unknown): Promise<SubmitComplianceJobRequest> {
   const dto: ComplianceJobRequest = await pipe.transform(body ?? {}, { type: 'body', metatype: ComplianceJobRequest });
-  return { files: dto.files, criteria: dto.criteria ?? [], criteriaGroups: dto.criteriaGroups ?? [] };
+  return {
+    files: dto.files.map(({ id, url }) => ({ id, url })),
+    ...(dto.criteria?.length && { criteria: dto.criteria }),
+    ...(dto.criteriaGroups?.length && { criteriaGroups: dto.criteriaGroups }),
+  };
 }

@@ -1,121 +1,119 @@
 import type { ComplianceJob } from '../platform/clients/platform-client.js';
-import type { ResolveAction } from '../platform/send/request-resolver.js';
-import type { JobEnd, JobRow, JobState, Review } from './job.js';
+import type { JobRow } from './job-row.js';
 
-/** The facts of a job that decide the effect of an event or an answer. */
-export interface JobFacts {
-  state: JobState;
-  /** True once the final answer of a lookup was stored. Nothing changes it, although retention may remove it. */
-  isRead: boolean;
-  /** True once its end was published. */
-  isAnnounced: boolean;
-  review: Review | null;
+const HOUR_MS = 3_600_000;
+
+/** How long a result may stay unreadable after its event, how long a job without an event is looked up, and how rarely. */
+const UNREAD_MS = HOUR_MS;
+const UNENDED_MS = 30 * 24 * HOUR_MS;
+const LONGEST_MS = 6 * HOUR_MS;
+
+/** What the contract file lets lookups show: the result of an ended job, and also whether a job has ended. */
+export interface Readable {
+  results: boolean;
+  ends: boolean;
 }
 
 /** A feed event of a job. */
 export interface JobFeedEvent {
-  type: 'compliance.completed' | 'compliance.failed' | 'compliance.needs-review';
-  /** The state that it reports. */
-  state: JobState;
-  /** True if the result can be read. */
-  hasResult: boolean;
+  type: `compliance.${'completed' | 'failed' | 'needs-review' | 'merged'}`;
+  state: string;
+  hasResult?: boolean;
   code?: string;
+  /** Of `compliance.merged`: the id that leads to the job from now on, and that of the job. */
+  id?: string;
+  into?: string;
 }
 
-/** A job after a change, and the feed event that the change causes. */
-interface Change {
-  job: JobFacts;
-  publish: JobFeedEvent | null;
+/** A change of a row, and the feed event that it causes. */
+export interface Change {
+  changes: Partial<JobRow>;
+  publish?: JobFeedEvent | undefined;
 }
 
-export function factsOf(row: JobRow): JobFacts {
-  const { state, review } = row;
-  return {
-    state,
-    review,
-    isRead: row.result !== null || row.removedAt !== null,
-    isAnnounced: row.announcedAt !== null,
-  };
-}
+/** The fields of a row without a failed lookup, and of one that needs no call and no end. */
+export const NO_FAULT = { fault: null, failures: 0, refusedAt: null, refusedStatus: null, notFoundAt: null };
+export const ENDED = { dueAt: null, giveUpAt: null };
+
+export const after = (now: Date, ms: number): Date => new Date(now.getTime() + ms);
+
+const isEnd = (state: string): state is 'Completed' | 'Failed' => state === 'Completed' || state === 'Failed';
+
+/** True once its result was stored. Nothing changes it, although retention may remove it. */
+const isRead = ({ result, removedAt }: JobRow): boolean => result !== null || removedAt !== null;
+
+const endOf = (state: string, hasResult: boolean): JobFeedEvent => ({
+  type: state === 'Completed' ? 'compliance.completed' : 'compliance.failed',
+  ...{ state, hasResult },
+});
+
+/** The fields of a job that the platform has accepted. Pure. @param refreshMs until its first lookup */
+export const accepted = (now: Date, { ends }: Readable, refreshMs: number) => ({
+  ...{ state: 'Submitted', review: null, publishedAt: null, lastEventAt: null, updatedAt: now, ...NO_FAULT },
+  ...{ dueAt: ends ? after(now, refreshMs) : null, giveUpAt: after(now, UNENDED_MS) },
+});
 
 /**
- * Applies an event. While the result is not read, Completed overrides Failed, so that the order of events does not matter.
+ * Applies an event that a job has ended. While the result is not read, Completed overrides Failed, so that the order of events
+ * does not matter. If lookups show no ends, it is published at once. Pure.
  *
- * @param canReadEnds false if lookups cannot show the end of a job, so that the event itself is published
- * @returns undefined if the event changes nothing
+ * @returns undefined if it changes nothing
  */
-export function afterEvent(job: JobFacts, end: JobEnd, canReadEnds: boolean): Change | undefined {
-  if (job.isRead || job.isAnnounced || job.state === 'Abandoned') return undefined;
-  const ended = { ...job, state: job.state === 'Completed' ? job.state : end };
-  return canReadEnds ? { job: ended, publish: null } : announce(ended, ended.state);
+export function afterEvent(job: JobRow, end: 'Completed' | 'Failed', can: Readable, now: Date): Change | undefined {
+  const isPublished = job.publishedAt !== null;
+  if (isRead(job) || job.state === 'Abandoned' || (isPublished && !can.results)) return undefined;
+  const state = isPublished || job.state === 'Completed' ? job.state : end;
+  const isNews = !isPublished && !can.ends;
+  const lookup = can.results ? { dueAt: now, giveUpAt: after(now, UNREAD_MS) } : ENDED;
+  // The answer of a lookup that began before may be older than the event.
+  const changes = { state, lastEventAt: now, callNo: job.callNo + 1, updatedAt: now, ...lookup };
+  return isNews ? { changes: { ...changes, publishedAt: now }, publish: endOf(state, false) } : { changes };
 }
 
 /**
- * Applies the answer of a lookup. It decides how the job ended, even if events said otherwise. Without the contract's `states` any
- * answer after the event is the result.
+ * Applies the answer of a lookup. It decides how the job ended, unless that was published. Without the contract's `states` any
+ * answer after the event is the result. Pure.
  *
  * @returns undefined if the job has not ended
  */
-export function afterLookup(job: JobFacts, found: ComplianceJob['state']): Change | undefined {
-  const end = endOf(job.state, found);
-  if (end === undefined) return undefined;
-  if (job.isAnnounced) return { job: { ...job, isRead: true, review: null }, publish: null };
-  return announce({ ...job, isRead: true, review: null }, end);
+export function afterLookup(job: JobRow, found: ComplianceJob['state'], now: Date): Change | undefined {
+  const state = { unknown: job.state, running: '', completed: 'Completed', failed: 'Failed' }[found];
+  if (!isEnd(state)) return undefined;
+  const changes = { review: null, updatedAt: now, ...ENDED, ...NO_FAULT };
+  if (job.publishedAt !== null) return { changes };
+  return { changes: { ...changes, state, publishedAt: now }, publish: endOf(state, true) };
 }
 
-/** Asks for a review of a job whose result could not be read in time. */
-export function afterLongWait(job: JobFacts): Change | undefined {
-  if (!hasEnded(job.state) || job.isRead || job.review !== null) return undefined;
-  const review = 'result-unreadable';
-  const publish: JobFeedEvent = { type: 'compliance.needs-review', state: job.state, hasResult: false, code: review };
-  return { job: { ...job, review }, publish };
+/** When a job is looked up again: after half of the time waited so far. Pure. @param leastMs the shortest wait */
+export function nextLookup({ lastEventAt, attemptedAt, createdAt }: JobRow, now: Date, leastMs: number): Date {
+  const waitedMs = now.getTime() - (lastEventAt ?? attemptedAt ?? createdAt).getTime();
+  return after(now, Math.max(leastMs, Math.min(waitedMs / 2, LONGEST_MS)));
 }
 
-function announce(job: JobFacts, state: JobEnd): Change {
-  const type = state === 'Completed' ? 'compliance.completed' : 'compliance.failed';
-  return { job: { ...job, state, isAnnounced: true }, publish: { type, state, hasResult: job.isRead } };
+/** Ends what takes too long: an upload, a submission whose process has ended, the lookups of a result. Pure. */
+export function givenUp({ state, review }: JobRow, now: Date): Change {
+  const changes = { ...ENDED, updatedAt: now };
+  if (state === 'Uploading') {
+    const publish = { type: 'compliance.failed', state: 'Rejected', code: 'not-submitted' } as const;
+    return { changes: { ...changes, state: 'Rejected' }, publish };
+  }
+  const isLost = state === 'Submitting';
+  const code = isLost ? 'submission-unknown' : 'result-unreadable';
+  const then = isLost ? 'Unknown' : state;
+  const publish = { type: 'compliance.needs-review', state: then, code } as const;
+  return { changes: { ...changes, state: then, review: code }, publish: review === code ? undefined : publish };
 }
 
-function endOf(state: JobState, found: ComplianceJob['state']): JobEnd | undefined {
-  if (found === 'unknown') return hasEnded(state) ? state : undefined;
-  if (found === 'running') return undefined;
-  return found === 'completed' ? 'Completed' : 'Failed';
+/** True if an operator may link or abandon a job: no answer named it, or its lookups fail. Pure. */
+export function isResolvable(job: JobRow): boolean {
+  const isUnread = (job.state === 'Submitted' || isEnd(job.state)) && !isRead(job);
+  return job.state === 'Unknown' || (isUnread && (job.fault !== null || job.review !== null));
 }
 
-function hasEnded(state: JobState): state is JobEnd {
-  return state === 'Completed' || state === 'Failed';
-}
-
-/** True if an operator may resolve a job: its submission got no answer, or the platform does not know it. */
-function isUnsettled({ state, result, fault }: Pick<JobRow, 'state' | 'result' | 'fault'>): boolean {
-  const isNotFound = fault === 'gone' || fault === 'maybe-gone';
-  return state === 'Unknown' || ((state === 'Submitted' || hasEnded(state)) && isNotFound && result === null);
-}
-
-/** `isUnsettled` in SQL. */
-export const UNSETTLED = `(state = 'Unknown'
-  OR state IN ('Submitted', 'Completed', 'Failed') AND fault IN ('gone', 'maybe-gone') AND result IS NULL)`;
-
-/** Lists the actions with which an operator may resolve a job now. */
-export function resolveActions(
-  job: Pick<JobRow, 'state' | 'result' | 'fault' | 'request' | 'leaseOwner'>,
-): ResolveAction[] {
-  if (job.state === 'Requested') return job.leaseOwner === null ? ['abandon'] : [];
-  if (!isUnsettled(job)) return [];
-  // While only the URL of the lookup may be wrong, the platform may have the job.
-  const isResendable = job.request !== null && job.fault !== 'maybe-gone';
-  return ['link', ...(isResendable ? (['create'] as const) : []), 'abandon'];
-}
-
-/** True if the end of a job was published whose result will not come, because the contract has no lookup. */
-export function lacksLookup(job: JobRow, canLookUp: boolean): boolean {
-  const { isAnnounced, isRead } = factsOf(job);
-  return !canLookUp && hasEnded(job.state) && isAnnounced && !isRead;
-}
-
-/** True if nothing changes automatically: the job has its result, or an operator must act. */
-export function isSettled(job: JobRow, canLookUp: boolean): boolean {
-  if (lacksLookup(job, canLookUp)) return true;
-  if (hasEnded(job.state)) return factsOf(job).isRead || job.review !== null || job.fault === 'gone';
-  return job.state === 'Rejected' || job.state === 'Abandoned' || (isUnsettled(job) && job.fault !== 'maybe-gone');
+/** The code of what is wrong with a job; null if nothing is. Pure. */
+export function errorCode(job: JobRow, { results }: Readable): string | null {
+  if (job.state === 'Abandoned') return 'abandoned';
+  if (job.state === 'Rejected') return job.attemptedAt === null ? 'not-submitted' : 'platform-rejected';
+  if (!results && isEnd(job.state) && !isRead(job)) return 'no-result';
+  return job.review ?? job.fault;
 }

@@ -5,9 +5,8 @@ import { WorkerProcess } from '../processes/worker-process.js';
 import { QueueStore } from '../queue/backend/queue-store.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
-import { DueLoopDeps } from './due-loop.js';
 
-const PROVIDERS = [QueueNotifier, Poller, WorkerProcess, DueLoopDeps];
+const PROVIDERS = [QueueNotifier, Poller, WorkerProcess];
 
 /**
  * BullMQ on Redis or PostgreSQL: the notifier that activates workers, the poller that does not need it, and the heartbeat

@@ -91,7 +91,12 @@ export const FEED_TYPES = {
   'compliance.needs-review': {
     means:
       'A check of PDFs has an unknown outcome, or its result cannot be read. Resolve it, or show it to an administrator.',
-    shows: '`GET /v1/compliance/jobs/{id}` has the `error` with the `code`, and for `state` Unknown the `choices`.',
+    shows: '`GET /v1/compliance/jobs/{id}` has the `error` with the `code`, and the `choices`.',
+  },
+  'compliance.merged': {
+    means:
+      'The job `id`, which an event of the platform had made first, is the job `into` of your submission. Replace `id` by `into`.',
+    shows: '`GET /v1/compliance/jobs/{id}` of either id has the job `into`, and lists have only that one.',
   },
   'smart-edit.completed': {
     means: 'The platform finished a smart edit. Only its id is known, so no route shows the subject.',

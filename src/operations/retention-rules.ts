@@ -113,7 +113,7 @@ export function retentionRules(env: Env): Record<string, Rule> {
     ),
     complianceJobs: rule(
       env.COMPLIANCE_RETENTION_DAYS,
-      `UPDATE compliance_jobs SET request = NULL, message = NULL, result = NULL, removed_at = now()
+      `UPDATE compliance_jobs SET files = NULL, message = NULL, result = NULL, removed_at = now()
        WHERE ${places('compliance_jobs', `removed_at IS NULL AND updated_at < $1 AND ${ENDED_JOB}`)}`,
     ),
   };

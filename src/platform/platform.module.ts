@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { Env } from '../config/env.js';
 import { FileUploads } from './clients/file-uploads.js';
 import { PlatformClient } from './clients/platform-client.js';
+import { SentData } from './clients/sent-data.js';
 import { UsersClient } from './clients/users-client.js';
 import { Contract } from './contract/contract.js';
 import { readContract } from './contract/contract-file.js';
@@ -11,8 +12,6 @@ import { CallJudge } from './pauses/call-judge.js';
 import { CallLog } from './pauses/call-log.repository.js';
 import { CallsHealth } from './pauses/calls-health.js';
 import { PausesRepository } from './pauses/pauses.repository.js';
-import { OutcomeWriter } from './send/outcome-writer.js';
-import { SentData } from './send/sent-data.js';
 import { HandedOutUrls } from './upload/handed-out-urls.js';
 import { UploadStream } from './upload/upload-stream.js';
 
@@ -21,7 +20,7 @@ const contract = {
   useFactory: (env: Env) => readContract(env.PLATFORM_CONTRACT),
   inject: [Env],
 };
-const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, OutcomeWriter, SentData];
+const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, SentData];
 const pauses = [CallJudge, CallLog, CallsHealth, PausesRepository];
 
 /** Access to the therapy-notes platform. */

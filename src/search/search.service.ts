@@ -74,7 +74,7 @@ export class Search {
   private async job(text: string): Promise<FoundResponse[]> {
     const job = await this.jobs.find(text);
     if (!job) return [];
-    const { shownId: id, jobId, state, updatedAt } = job;
+    const { id, jobId, state, updatedAt } = job;
     this.audit.about('compliance-job', id);
     const matched = text === jobId ? 'platform-id' : 'id';
     return [{ kind: 'compliance-job', id, matched, state, updatedAt }];

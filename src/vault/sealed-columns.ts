@@ -64,7 +64,7 @@ export const SEALED_TABLES: Record<string, SealedTable> = {
     columns: { transcript: OF_SESSION, topics: OF_SESSION, named_entities: OF_SESSION, analytics: OF_SESSION },
   },
   processing_sessions: { key: { processing_id: 'text' }, columns: { answer: { row: 't.processing_id' } } },
-  compliance_jobs: { key: { id: 'uuid' }, columns: { request: OF_ID, message: OF_ID, result: OF_ID } },
+  compliance_jobs: { key: { id: 'uuid' }, columns: { files: OF_ID, message: OF_ID, result: OF_ID } },
   subscriptions: { key: { id: 'uuid' }, columns: { secret: OF_ID, former_secret: OF_ID, headers: OF_ID } },
   webhook_deliveries: { key: { id: 'bigint' }, columns: { body: { row: `encode(t.signature, 'hex')` } } },
 };

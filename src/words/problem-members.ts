@@ -17,7 +17,7 @@ export const PROBLEM_MEMBERS = {
   externalId: said('The id of the conflicting person, or of the person with a former id'),
   file: text,
   guards: { type: 'array', items: { $ref: '#/components/schemas/GuardResponse' } },
-  job: said('Of the compliance job that was rejected'),
+  id: said('Of the compliance job'),
   kind: said('The id of that person'),
   line: count,
   missing: { ...texts, description: 'Settings' },

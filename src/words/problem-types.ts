@@ -71,6 +71,7 @@ export const PROBLEM_TYPES = {
   'on-behalf-of-required': [400, 'The header Notebridge-On-Behalf-Of is missing.'],
   'other-provider': [422, 'The session belongs to another provider.'],
   'plan-changed': [409, 'The selection has changed since the dry run.'],
+  'not-submitted': [409, 'The upload of the files did not end, so nothing was submitted.'],
   'platform-rate-limited': [503, 'The platform limits the rate of requests.'],
   'platform-rejected': [400, 'The platform rejected the request.'],
   'platform-unauthorized': [503, 'The platform rejects the API key of this service.'],

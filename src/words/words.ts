@@ -35,7 +35,8 @@ export const WORDS = {
     Abandoned: 'Abandoned',
   }),
   complianceState: vocabulary({
-    Requested: { label: 'Requested', hint: 'It waits to be submitted, or is being submitted.' },
+    Uploading: { label: 'Uploading', hint: 'Its files are on their way to the platform.' },
+    Submitting: { label: 'Submitting', hint: 'The platform has not answered yet.' },
     Unknown: {
       label: 'Outcome unknown',
       hint: 'No answer shows whether the platform accepted it. Look there, then resolve it.',

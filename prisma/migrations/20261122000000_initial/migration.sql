@@ -553,35 +553,32 @@ CREATE INDEX "processing_sessions_session_idx" ON "processing_sessions"("session
 CREATE TABLE "compliance_jobs" (
     "id" UUID NOT NULL,
     "job_id" TEXT,
-    "shown_id" UUID NOT NULL,
+    "alias_of" UUID,
     "state" TEXT NOT NULL,
-    "request" BYTEA,
+    "files" BYTEA,
     "message" BYTEA,
+    "call_no" INTEGER NOT NULL DEFAULT 0,
     "attempted_at" TIMESTAMPTZ(3),
-    "accepted_at" TIMESTAMPTZ(3),
     "result" BYTEA,
-    "ended_at" TIMESTAMPTZ(3),
-    "announced_at" TIMESTAMPTZ(3),
+    "last_event_at" TIMESTAMPTZ(3),
+    "published_at" TIMESTAMPTZ(3),
     "review" TEXT,
     "removed_at" TIMESTAMPTZ(3),
     "fault" TEXT,
     "failures" INTEGER NOT NULL DEFAULT 0,
     "refused_at" TIMESTAMPTZ(3),
+    "refused_status" INTEGER,
+    "not_found_at" TIMESTAMPTZ(3),
     "due_at" TIMESTAMPTZ(3),
-    "lane" SMALLINT NOT NULL DEFAULT 0,
-    "lease_owner" UUID,
-    "lease_no" INTEGER NOT NULL DEFAULT 0,
-    "lease_safe_at" TIMESTAMPTZ(3),
+    "give_up_at" TIMESTAMPTZ(3),
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     "updated_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
     CONSTRAINT "compliance_jobs_pkey" PRIMARY KEY ("id")
 );
 CREATE UNIQUE INDEX "compliance_jobs_job_id_key" ON "compliance_jobs"("job_id");
-CREATE INDEX "compliance_jobs_due_idx" ON "compliance_jobs"("lane", "due_at", "id") WHERE "due_at" IS NOT NULL;
-CREATE UNIQUE INDEX "compliance_jobs_shown_id_key" ON "compliance_jobs"("shown_id");
-CREATE INDEX "compliance_jobs_accepted_at_idx" ON "compliance_jobs"("accepted_at") WHERE "accepted_at" IS NOT NULL;
--- Those that are neither announced nor under review: few.
-CREATE INDEX "compliance_jobs_unannounced_idx" ON "compliance_jobs"("ended_at") WHERE "announced_at" IS NULL AND "review" IS NULL AND "ended_at" IS NOT NULL;
+CREATE INDEX "compliance_jobs_due_at_idx" ON "compliance_jobs"("due_at") WHERE "due_at" IS NOT NULL;
+CREATE INDEX "compliance_jobs_give_up_at_idx" ON "compliance_jobs"("give_up_at") WHERE "give_up_at" IS NOT NULL;
+CREATE INDEX "compliance_jobs_alias_of_idx" ON "compliance_jobs"("alias_of") WHERE "alias_of" IS NOT NULL;
 CREATE INDEX "compliance_jobs_updated_at_idx" ON "compliance_jobs"("updated_at") WHERE "removed_at" IS NULL;
 CREATE INDEX "compliance_jobs_created_at_id_idx" ON "compliance_jobs"("created_at", "id");
 CREATE INDEX "compliance_jobs_state_created_at_id_idx" ON "compliance_jobs"("state", "created_at", "id");

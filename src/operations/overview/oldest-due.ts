@@ -1,5 +1,4 @@
 import type { ClientBase } from 'pg';
-import { firstDue } from '../../due-rows/first-due.js';
 import { OPERATIONS } from '../../people/rules/person.js';
 import { isStandingStill } from '../../people/store/due-people.repository.js';
 import type { Contract } from '../../platform/contract/contract.js';
@@ -52,8 +51,7 @@ const KINDS = {
   'bulk-sessions': { operation: 'getSession', since: firstFetch('NOT urgent') },
   'processing-sessions': { operation: 'getProcessingSession', since: firstOf('processing_sessions') },
   'session-requests': { operation: 'createSession', since: firstOf('sessions', `state = 'Requested'`) },
-  'compliance-jobs': { operation: 'getComplianceJob', since: firstDue('compliance_jobs', 0) },
-  'compliance-submissions': { operation: 'submitComplianceJob', since: firstDue('compliance_jobs', 1) },
+  'compliance-jobs': { operation: 'getComplianceJob', since: firstOf('compliance_jobs') },
   /** Since the event that no fetch has answered yet, because each fault of a fetch postpones its session. */
   notes: { operation: 'getSession', since: `(SELECT last_event_at FROM ${LONGEST_AWAITED} AS awaited)` },
 } as const satisfies Record<string, Kind>;

@@ -150,6 +150,6 @@ async function oldestWork(tx: PoolClient, oldest: Map<WorkKind, OldestDue>): Pro
     sessions: first('sessions', 'bulk-sessions'),
     requests: first('session-requests'),
     imports: rows[0]?.imports ?? null,
-    compliance: first('compliance-jobs', 'compliance-submissions'),
+    compliance: first('compliance-jobs'),
   };
 }

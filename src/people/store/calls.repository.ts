@@ -9,7 +9,7 @@ import { CallJudge } from '../../platform/pauses/call-judge.js';
 import { CallLog } from '../../platform/pauses/call-log.repository.js';
 import { isProbed, type Pause, type Verdict } from '../../platform/pauses/pause-rule.js';
 import { type Pauses, PausesRepository } from '../../platform/pauses/pauses.repository.js';
-import { NOT_SENT as NOTHING_SENT, sendingOf } from '../../platform/send/sent-data.js';
+import { NOT_SENT as NOTHING_SENT, sendingOf } from '../../platform/clients/sent-data.js';
 import { backoff } from '../../queue/work/backoff.js';
 import { Sending } from '../../sending/sending.js';
 import { type Answer, applyAnswer, applyLate, type Result, takeBack } from '../rules/apply-answer.js';

@@ -41,6 +41,12 @@ export const SESSION_OPERATIONS = [
   ...CAPABILITY_OPERATIONS['processing-session-read'],
 ] as const;
 
+/** The operations of compliance jobs, without the upload of their files. */
+export const COMPLIANCE_OPERATIONS = [
+  ...CAPABILITY_OPERATIONS['compliance-submit'],
+  ...CAPABILITY_OPERATIONS['compliance-result'],
+] as const;
+
 export type CapabilityName = keyof typeof CAPABILITY_OPERATIONS;
 const CAPABILITY_NAMES = Object.keys(CAPABILITY_OPERATIONS) as CapabilityName[];
 

@@ -1,6 +1,6 @@
 import type { Reason } from '../../monitoring/health-indicator.js';
 import { type ReasonCode, utc } from '../../monitoring/health-texts.js';
-import { SESSIONS, USER_MANAGEMENT } from './apis.js';
+import { COMPLIANCE, SESSIONS, USER_MANAGEMENT } from './apis.js';
 import type { Pause } from './pause-row.js';
 
 type StopCode = Extract<ReasonCode, 'rate-limited' | 'platform-unauthorized' | 'platform-address' | 'platform-fault'>;
@@ -9,7 +9,11 @@ type StopCode = Extract<ReasonCode, 'rate-limited' | 'platform-unauthorized' | '
 const FORGOTTEN_MS = 65 * 60_000;
 
 /** The APIs as health names them. */
-const NAMES: Record<string, string> = { [USER_MANAGEMENT]: 'user management', [SESSIONS]: 'sessions' };
+const NAMES: Record<string, string> = {
+  [USER_MANAGEMENT]: 'user management',
+  [SESSIONS]: 'sessions',
+  [COMPLIANCE]: 'compliance',
+};
 
 /** Why a pause stops calls, for health. A 429 comes first, because no probe goes out before its end. Pure. */
 export function stopOf(pause: Pause, now: Date): (Reason & { code: StopCode }) | undefined {

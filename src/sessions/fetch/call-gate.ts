@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
-import { faultOf, type PlatformError } from '../../platform/contract/platform-errors.js';
-import type { PausingOperation } from '../../platform/pauses/apis.js';
+import { faultOf, PlatformError } from '../../platform/contract/platform-errors.js';
+import { apiOf, type PausingOperation } from '../../platform/pauses/apis.js';
 import { CallJudge } from '../../platform/pauses/call-judge.js';
 import { type Ending, type Gate, gateOf, type Verdict } from '../../platform/pauses/pause-rule.js';
 import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
@@ -66,6 +66,17 @@ export class CallGate {
     if (gateOf(pauses, operation, now) === 'open') return [];
     const admit = (tx: Tx) => this.calls.admit(tx, pauses, operation, now, this.callMs);
     return given ? admit(given) : this.prisma.transaction(admit);
+  }
+
+  /**
+   * Stops a call that a caller waits for during the pause of a 429. No other pause stops it, because its end may be over.
+   *
+   * @throws {PlatformError} `rate-limited`
+   */
+  async refuseLimited(tx: Tx, operation: PausingOperation, now: Date): Promise<void> {
+    const limitedUntil = (await this.pauses.read(tx)).get(apiOf(operation))?.limitedUntil ?? now;
+    const retryAfterMs = limitedUntil.getTime() - now.getTime();
+    if (retryAfterMs > 0) throw new PlatformError('rate-limited', operation, { retryAfterMs });
   }
 
   /**

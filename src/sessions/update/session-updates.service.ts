@@ -9,7 +9,7 @@ import { Contract } from '../../platform/contract/contract.js';
 import type { OperationName } from '../../platform/contract/operations.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
-import { SentData } from '../../platform/send/sent-data.js';
+import { SentData } from '../../platform/clients/sent-data.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
 import { RefreshesRepository } from '../fetch/refreshes.repository.js';
 import { factsAfter, shownBy } from '../model/apply-fetch.js';
