@@ -1,8 +1,6 @@
-import { randomUUID } from 'node:crypto';
 import { dumpOf } from '../../harness/database-dump.js';
 import { complianceView } from '../../simulator/compliance/compliance-job.js';
 import { finishJob } from '../../simulator/compliance/compliance-routes.js';
-import { JobsRepository } from '../../src/compliance/jobs.repository.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
 import { contractFile } from '../support/contract-file.js';
 import { useWorld } from '../world/use-world.js';
@@ -19,13 +17,6 @@ const later = async (span: '1 s' | '5 s' | '2 min' | '1 h' | '7 h') => {
   await world.advance(span);
   await world.settle();
 };
-const health = async () =>
-  (
-    await world.call<{ checks: Record<string, { status: string; reason?: string; facts: object }> }>(
-      'GET',
-      '/health/ready',
-    )
-  ).body.checks.compliance;
 const problem = (type: string) => `urn:notebridge:problem:${type}`;
 
 describe('a submission', () => {
@@ -47,13 +38,6 @@ describe('a submission', () => {
     expect((await fetch(target, { method, headers, body: PDF })).status).toBe(200);
     const { status, body } = await submitJson({ files: [{ id: 'a', url }], criteriaGroups: ['therapy_notes'] });
     expect([status, body.files, platformJob(body.jobId).files]).toEqual([201, ['a'], [{ id: 'a', url }]]);
-  });
-
-  test('is answered 202 until a worker has sent it', async () => {
-    const { status, body } = await post([file()], { wait: 0 });
-    expect([status, body.state, body.jobId, onPlatform()]).toEqual([202, 'Requested', null, []]);
-    await world.settle();
-    expect(await show(body.id)).toMatchObject({ state: 'Submitted', jobId: onPlatform()[0]?.jobId });
   });
 
   test.each<[string, Part[], number, string]>([
@@ -83,8 +67,7 @@ describe('a submission', () => {
     expect(rejected.body.platformMessage).toMatch('must be uploaded');
     await later('1 h');
     expect(world.platform.arrivals(SUBMIT)).toBe(1);
-    const id = rejected.body.job ?? '';
-    const { platformMessage } = rejected.body;
+    const { id, platformMessage } = rejected.body;
     const error = { code: 'platform-rejected' };
     expect(await show(id)).toMatchObject({ state: 'Rejected', jobId: null, error, platformMessage });
     const data = { jobId: null, state: 'Rejected', code: 'platform-rejected', result: null };
@@ -93,32 +76,38 @@ describe('a submission', () => {
   });
 
   test.each([
-    [{ kind: 'rate-limit' }, null],
-    [{ kind: 'forbid' }, /rejects PLATFORM_API_KEY: submitComplianceJob/],
-    [{ kind: 'status', status: 404 }, /another server .* submitComplianceJob/],
-  ] as const)('waits after %j and is sent once when the platform accepts it', async (fault, reason) => {
-    world.platform.injectFault({ operation: SUBMIT, ...fault });
-    const first = await post([file()], { idempotencyKey: 'patience', wait: 0 });
-    await world.settle();
-    expect(await show(first.body.id)).toMatchObject({ state: 'Requested', error: { code: expect.any(String) } });
-    const { status, reason: said } = (await health()) ?? {};
-    expect([status, said]).toEqual(reason ? ['degraded', expect.stringMatching(reason)] : ['ok', undefined]);
-    await later('2 min');
-    expect(await show(first.body.id)).toMatchObject({ state: 'Submitted', error: null });
-    expect((await post([file()], { idempotencyKey: 'patience' })).body.id).toBe(first.body.id);
-    expect([onPlatform(), (await health())?.status]).toEqual([[expect.anything()], 'ok']);
-  });
+    [{ kind: 'rate-limit' }, 503, 'platform-rate-limited'],
+    [{ kind: 'forbid' }, 503, 'platform-unauthorized'],
+    [{ kind: 'status', status: 404 }, 404, 'not-on-platform'],
+  ] as const)(
+    'that %j shows to have had no effect leaves no job, and may be sent again',
+    async (fault, status, type) => {
+      world.platform.injectFault({ operation: SUBMIT, ...fault });
+      const refused = await post([file()], { idempotencyKey: 'patience' });
+      expect([refused.status, refused.body.type, (await list()).items]).toEqual([status, problem(type), []]);
+      expect(await events()).toEqual([]);
+      await later('2 min');
+      expect(await post([file()], { idempotencyKey: 'patience' })).toMatchObject({
+        status: 201,
+        body: { state: 'Submitted' },
+      });
+      expect(onPlatform()).toHaveLength(1);
+    },
+  );
 
-  test('can be abandoned while it waits', async () => {
-    world.platform.injectFault({ operation: SUBMIT, kind: 'forbid', count: null });
-    const { body } = await post([file()], { wait: 0 });
-    await world.settle();
-    expect((await show(body.id)).choices.map(({ action }) => action)).toEqual(['abandon']);
-    const abandoned = (await resolve(body.id, { action: 'abandon' })).body;
-    expect([abandoned.state, abandoned.choices]).toEqual(['Abandoned', []]);
-    world.platform.release();
-    await later('1 h');
-    expect(onPlatform()).toEqual([]);
+  test('is refused while the platform limits its calls, and not during another pause', async () => {
+    world.platform.injectFault({ operation: SUBMIT, kind: 'rate-limit' });
+    await post();
+    const { status, headers } = await post();
+    expect([status, Number(headers.get('retry-after')), world.platform.arrivals(SUBMIT)]).toEqual([
+      503,
+      expect.any(Number),
+      1,
+    ]);
+    await later('2 min');
+    world.platform.injectFault({ operation: SUBMIT, kind: 'forbid' });
+    await post();
+    expect((await post()).status).toBe(201);
   });
 
   test('is not sent if the store cuts off the upload', async () => {
@@ -126,17 +115,6 @@ describe('a submission', () => {
     const { status, body } = await post();
     expect([status, body.type]).toEqual([502, problem('upload-failed')]);
     expect(onPlatform()).toEqual([]);
-  });
-
-  test('is sent once if the confirmation of its commit is lost', async () => {
-    const jobs = world.get(JobsRepository);
-    const keep = jobs.keep.bind(jobs);
-    const keeping = jest.spyOn(jobs, 'keep').mockImplementationOnce(async (...given) => {
-      await keep(...given);
-      throw Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' });
-    });
-    const { status, body } = await post();
-    expect([status, keeping.mock.calls.length, onPlatform().map(({ jobId }) => jobId)]).toEqual([201, 2, [body.jobId]]);
   });
 });
 
@@ -168,7 +146,7 @@ describe('the result', () => {
   test('is not fetched again for an event after retention removed it', async () => {
     const { body } = await post();
     await finish(body.jobId);
-    await world.sql('UPDATE compliance_jobs SET request = NULL, result = NULL, removed_at = now()');
+    await world.sql('UPDATE compliance_jobs SET files = NULL, result = NULL, removed_at = now()');
     const lookUps = world.platform.arrivals(LOOK_UP);
     tell('COMPLIANCE_JOB_COMPLETED', body.jobId);
     await world.settle();
@@ -258,15 +236,13 @@ describe('the result', () => {
 });
 
 describe('a result that cannot be read', () => {
-  test('needs a review after an hour, and is announced once it can be read', async () => {
+  test('needs a review after an hour without lookups; linked again, it is looked up and announced', async () => {
     const { body } = await post();
     world.platform.injectFault({ operation: LOOK_UP, kind: 'forbid', count: null });
     await finish(body.jobId);
     await later('5 s');
     expect(await events()).toEqual([]);
     for (let hours = 0; hours < 2; hours += 1) await later('1 h');
-    tell('COMPLIANCE_JOB_COMPLETED', body.jobId);
-    await world.settle();
     const data = { jobId: body.jobId, state: 'Completed', result: null, code: 'result-unreadable' };
     const review = { type: 'compliance.needs-review', id: body.id, data };
     expect(await events()).toEqual([review]);
@@ -275,25 +251,50 @@ describe('a result that cannot be read', () => {
     ]);
     const metrics = await world.call('GET', '/metrics');
     expect(metrics.text).toContain('notebridge_awaiting_decision{kind="compliance-result-unreadable"} 1');
-
+    const lookups = world.platform.arrivals(LOOK_UP);
     world.platform.release();
-    await later('1 h');
+    await later('7 h');
+    expect(world.platform.arrivals(LOOK_UP)).toBe(lookups);
+
+    await resolve(body.id, { action: 'link', jobId: body.jobId });
+    await later('5 s');
     expect((await events()).map(({ type }) => type)).toEqual(['compliance.needs-review', 'compliance.completed']);
+    expect(await show(body.id)).toMatchObject({ state: 'Completed', error: null, result: { jobId: body.jobId } });
     expect((await list('review=result-unreadable')).items).toEqual([]);
   });
 
-  test('is looked up again if the platform does not know the job, unless it is resolved', async () => {
-    const [{ body: late }, { body: lost }] = [await post(), await post()];
+  test('is looked up again after another event', async () => {
+    const { body } = await post();
+    world.platform.injectFault({ operation: LOOK_UP, kind: 'forbid', count: null });
+    await finish(body.jobId);
+    for (let hours = 0; hours < 2; hours += 1) await later('1 h');
+    world.platform.release();
+    tell('COMPLIANCE_JOB_COMPLETED', body.jobId);
+    await world.settle();
+    await later('2 min');
+    expect(await show(body.id)).toMatchObject({ state: 'Completed', error: null, result: { jobId: body.jobId } });
+  });
+
+  test('may be abandoned once its lookups fail', async () => {
+    const { body } = await post();
     world.platform.injectFault({ operation: LOOK_UP, kind: 'status', status: 404, count: null });
-    for (const { id, jobId } of [late, lost]) {
-      await finish(jobId);
-      expect(await show(id)).toMatchObject({ state: 'Completed', result: null, error: { code: 'maybe-gone' } });
-    }
-    expect((await resolve(lost.id, { action: 'abandon' })).body.state).toBe('Abandoned');
+    await finish(body.jobId);
+    expect(await show(body.id)).toMatchObject({ state: 'Completed', result: null, error: { code: 'maybe-gone' } });
+    expect((await resolve(body.id, { action: 'abandon' })).body).toMatchObject({ state: 'Abandoned', choices: [] });
     world.platform.release();
     await later('7 h');
-    expect(await show(late.id)).toMatchObject({ state: 'Completed', error: null, result: { jobId: late.jobId } });
-    expect((await events()).map(({ id }) => id)).toEqual([late.id]);
+    expect(await events()).toEqual([]);
+  });
+
+  test('of a job that never ends needs a review after thirty days', async () => {
+    listen(false);
+    const { body } = await post();
+    for (let days = 0; days < 31; days += 1) {
+      await world.advance('24 h');
+      await world.settle();
+    }
+    expect(await show(body.id)).toMatchObject({ state: 'Submitted', error: { code: 'result-unreadable' } });
+    expect((await events()).map(({ type }) => type)).toEqual(['compliance.needs-review']);
   });
 });
 
@@ -303,10 +304,9 @@ test('a result that the platform does not know counts as gone once another job w
   tell('COMPLIANCE_JOB_COMPLETED', lost.jobId);
   await world.settle();
   expect(await show(lost.id)).toMatchObject({ error: { code: 'maybe-gone' } });
-  await later('5 s');
   await post();
-  await later('7 h');
-  await later('7 h');
+  await later('5 s');
+  await later('2 min');
   expect(await show(lost.id)).toMatchObject({ state: 'Completed', result: null, error: { code: 'gone' } });
 });
 
@@ -318,10 +318,7 @@ test('another server than the platform settles no job, and degrades health', asy
   expect(await show(body.id)).toMatchObject({ state: 'Completed', error: { code: 'result-unreadable' } });
   const { checks } = (await world.call<HealthReport>('GET', '/health/ready')).body;
   const reason = expect.stringContaining('Check PLATFORM_BASE_URL');
-  expect(checks.compliance).toMatchObject({ status: 'degraded', reason });
-  world.platform.release();
-  await later('1 h');
-  expect(await show(body.id)).toMatchObject({ error: null, result: { jobId: body.jobId } });
+  expect(checks.platform).toMatchObject({ status: 'degraded', reason });
 });
 
 test('without states in the contract, the event is published once, and the result is fetched', async () => {
@@ -351,7 +348,9 @@ test('without states in the contract, a result that stays unreadable needs a rev
   expect((await events()).map(({ type }) => type)).toEqual(['compliance.completed', 'compliance.needs-review']);
   expect(await show(body.id)).toMatchObject({ state: 'Completed', error: { code: 'result-unreadable' } });
   world.platform.release();
-  await later('1 h');
+  tell('COMPLIANCE_JOB_COMPLETED', body.jobId);
+  await world.settle();
+  await later('2 min');
   expect(await show(body.id)).toMatchObject({ error: null, result: { status: 'completed' } });
   expect(await events()).toHaveLength(2);
 });
@@ -377,194 +376,4 @@ test('the list of jobs comes newest first, in pages, without results, and filter
   expect((await list('state=Unknown')).items.map(({ id }) => id)).toEqual([unknown.id]);
   expect((await list('review=submission-unknown')).items.map(({ id }) => id)).toEqual([unknown.id]);
   expect((await world.call('GET', '/v1/compliance/jobs?state=Lost')).status).toBe(400);
-});
-
-describe('an event before the answer to the submission', () => {
-  /** A submission that the platform accepted and whose answer it holds. */
-  async function held() {
-    const before = onPlatform().length;
-    world.platform.hold({ operation: SUBMIT });
-    const answering = post();
-    await world.untilCalled(SUBMIT, world.platform.arrivals(SUBMIT));
-    return { answering, jobId: onPlatform()[before]?.jobId ?? '' };
-  }
-
-  test('waits, and belongs to the submission', async () => {
-    const { answering, jobId } = await held();
-    await finish(jobId);
-    expect(await world.sql('SELECT job_id FROM compliance_jobs')).toEqual([{ job_id: null }]);
-    world.platform.release();
-    const { status, body } = await answering;
-    expect([status, body.jobId]).toEqual([201, jobId]);
-    await later('1 s');
-    expect(await show(body.id)).toMatchObject({ state: 'Completed', result: { jobId } });
-    expect((await events()).map(({ id }) => id)).toEqual([body.id]);
-    expect(await world.sql('SELECT job_id FROM compliance_jobs')).toEqual([{ job_id: jobId }]);
-  });
-
-  test('is published under its own id after 5 seconds; the answer adopts its row', async () => {
-    const { answering, jobId } = await held();
-    await finish(jobId);
-    await later('5 s');
-    const [published] = await events();
-    const own = published?.id ?? '';
-    expect(published).toMatchObject({ type: 'compliance.completed', data: { jobId } });
-    world.platform.release();
-    const { status, body } = await answering;
-    expect([status, body.jobId, body.state, body.files]).toEqual([201, jobId, 'Completed', ['file-1']]);
-    expect(body.id).not.toBe(own);
-    expect(await show(own)).toEqual(body);
-    expect(await show(jobId)).toEqual(body);
-    expect((await list()).items.map(({ id }) => id)).toEqual([body.id]);
-    tell('COMPLIANCE_JOB_COMPLETED', jobId);
-    await later('1 h');
-    expect(await events()).toHaveLength(1);
-  });
-
-  test('keeps its own job when the submission is linked to another one', async () => {
-    const { answering, jobId } = await held();
-    await finish(jobId);
-    await later('5 s');
-    const own = (await events())[0]?.id ?? '';
-    world.platform.release();
-    const { body } = await answering;
-    await world.sql(`UPDATE compliance_jobs SET fault = 'gone', result = NULL`);
-    const other = (await post([file()], { wait: 0 })).body;
-    await world.work.compliance();
-    await world.sql('DELETE FROM compliance_jobs WHERE id = $1', [other.id]); // It is known by its event only.
-    const otherJob = onPlatform().at(-1)?.jobId ?? '';
-    await finish(otherJob);
-    const linked = await resolve(body.id, { action: 'link', jobId: otherJob });
-    expect(linked.body).toMatchObject({ id: body.id, jobId: otherJob, state: 'Completed' });
-    expect(await show(own)).toMatchObject({ id: own, jobId, files: [] });
-  });
-
-  test('does not wait if it names another, known job', async () => {
-    const { body: other } = await post();
-    const { answering } = await held();
-    await finish(other.jobId);
-    expect((await show(other.id)).state).toBe('Completed');
-    world.platform.release();
-    await answering;
-  });
-});
-
-describe('a submission without an answer', () => {
-  test('needs a review and is never sent again, also under its Idempotency-Key', async () => {
-    const [job] = await unknownJob('lost-1');
-    expect(job.error?.code).toBe('submission-unknown');
-    expect(job.choices.map(({ action }) => action)).toEqual(['link', 'create', 'abandon']);
-    await later('1 h');
-    const again = await post([file()], { idempotencyKey: 'lost-1' });
-    expect([again.status, again.body.id, again.body.state]).toEqual([202, job.id, 'Unknown']);
-    expect(onPlatform()).toHaveLength(1);
-    const data = { jobId: null, state: 'Unknown', result: null, code: 'submission-unknown' };
-    expect(await events()).toEqual([{ type: 'compliance.needs-review', id: job.id, data }]);
-    const metrics = await world.call('GET', '/metrics');
-    expect(metrics.text).toContain('notebridge_awaiting_decision{kind="compliance-unknown"} 1');
-  });
-
-  test('link: adopts the row of an event; both ids lead to the job, shown under the id of the POST', async () => {
-    const [job, { jobId }] = await unknownJob();
-    await finish(jobId);
-    const own = (await events()).at(-1)?.id ?? '';
-    expect(own).not.toBe(job.id);
-    const linked = await resolve(job.id, { action: 'link', jobId });
-    expect([linked.status, linked.body]).toMatchObject([200, { id: job.id, jobId, state: 'Completed', error: null }]);
-    const shown = await show(job.id);
-    expect(shown).toMatchObject({ files: ['file-1'], result: { jobId } });
-    expect(await show(own)).toEqual(shown);
-    expect((await list()).items.map(({ id }) => id)).toEqual([job.id]);
-    expect((await list('review=submission-unknown')).items).toEqual([]);
-  });
-
-  test('link: can be corrected if the platform does not know the job', async () => {
-    const [job, { jobId }] = await unknownJob();
-    await resolve(job.id, { action: 'link', jobId: 'mistyped' });
-    await later('5 s');
-    expect(await show(job.id)).toMatchObject({ state: 'Submitted', jobId: 'mistyped', error: { code: 'maybe-gone' } });
-    const linked = await resolve(job.id, { action: 'link', jobId });
-    expect(linked.body).toMatchObject({ state: 'Submitted', jobId, error: null });
-  });
-
-  test('create: submits the same files once more', async () => {
-    const [job, lost] = await unknownJob();
-    const { body } = await resolve(job.id, { action: 'create' });
-    expect(body).toMatchObject({ id: job.id, state: 'Submitted', jobId: onPlatform()[1]?.jobId });
-    expect(platformJob(body.jobId).files).toEqual(lost.files);
-  });
-
-  test('create: a row that an event made first, twice, still leads to one job', async () => {
-    const [job, { jobId }] = await unknownJob();
-    world.platform.injectFault({ operation: LOOK_UP, kind: 'status', status: 404, count: 1 });
-    await finish(jobId);
-    await resolve(job.id, { action: 'link', jobId });
-    expect((await show(job.id)).error?.code).toBe('maybe-gone');
-    expect((await resolve(job.id, { action: 'create' })).status).toBe(409); // the URL may be wrong
-    await world.sql(`UPDATE compliance_jobs SET fault = 'gone' WHERE fault = 'maybe-gone'`);
-    world.platform.hold({ operation: SUBMIT });
-    const answering = resolve(job.id, { action: 'create' });
-    await world.untilCalled(SUBMIT, 1);
-    const second = onPlatform()[1]?.jobId ?? '';
-    await finish(second);
-    await later('5 s');
-    world.platform.release();
-    expect((await answering).body).toMatchObject({ id: job.id, jobId: second, files: ['file-1'] });
-    expect((await list()).items.map(({ id }) => id)).toEqual([job.id]);
-    for (const { id } of await world.sql<{ id: string }>('SELECT id FROM compliance_jobs')) {
-      expect((await show(id)).id).toBe(job.id);
-    }
-  });
-
-  test('create: answers as a new submission', async () => {
-    const [job] = await unknownJob();
-    world.platform.injectFault({ operation: SUBMIT, kind: 'refuse' });
-    expect((await resolve(job.id, { action: 'create' })).body.state).toBe('Unknown');
-    world.platform.injectFault({ operation: SUBMIT, kind: 'status', status: 422 });
-    const { status, body } = await resolve(job.id, { action: 'create' });
-    expect([status, body.type, (await show(job.id)).state]).toEqual([400, problem('platform-rejected'), 'Rejected']);
-  });
-
-  test('abandon: ends the job permanently', async () => {
-    const [job] = await unknownJob();
-    const abandoned = await resolve(job.id, { action: 'abandon' });
-    expect(abandoned.body).toMatchObject({ state: 'Abandoned', jobId: null, error: { code: 'abandoned' } });
-    const { status, body } = await resolve(job.id, { action: 'create' });
-    expect([status, body.type]).toEqual([409, problem('wrong-state')]);
-  });
-
-  test('becomes Unknown after its process died, once the call can no longer take effect', async () => {
-    const id = randomUUID();
-    await world.sql(
-      `INSERT INTO compliance_jobs (id, shown_id, state, attempted_at, lane, lease_owner, lease_no, lease_safe_at)
-       VALUES ($1, $1, 'Requested', now(), 1, $2, 1, now() + interval '35 s')`,
-      [id, randomUUID()],
-    );
-    await later('5 s');
-    expect((await show(id)).state).toBe('Requested');
-    await later('1 h');
-    expect((await show(id)).state).toBe('Unknown');
-    expect(world.platform.arrivals(SUBMIT)).toBe(0);
-  });
-
-  test.each([{ action: 'retry' }, { action: 'link' }, { action: 'link', jobId: 7 }])(
-    'is not resolved by %j',
-    async (body) => {
-      const [job] = await unknownJob();
-      expect((await resolve(job.id, body)).status).toBe(400);
-    },
-  );
-
-  test('is not linked to a job of another submission, and a submitted job is not resolved', async () => {
-    const { body } = await post();
-    const [job] = await unknownJob();
-    const answers = [
-      await resolve(body.id, { action: 'create' }),
-      await resolve(job.id, { action: 'link', jobId: body.jobId }),
-    ];
-    expect(answers.map((answer) => [answer.status, answer.body.type])).toEqual([
-      [409, problem('wrong-state')],
-      [409, problem('job-taken')],
-    ]);
-  });
 });

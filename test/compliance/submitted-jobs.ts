@@ -11,7 +11,7 @@ export const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
 export const SUBMIT = 'submitComplianceJob';
 
 /** The service's answer: a job, or a problem. */
-export type JobAnswer = ComplianceJobResponse & { type: string; pointer?: string; job?: string };
+export type JobAnswer = ComplianceJobResponse & { type: string; pointer?: string };
 
 export type Part = [name: string, content: string, fileName?: string];
 
@@ -31,24 +31,25 @@ export function submittedJobs(world: World) {
       if (fileName === undefined) form.append(name, content);
       else form.append(name, new Blob([content], { type: 'application/pdf' }), fileName);
     }
-    return world.call<JobAnswer>('POST', '/v1/compliance/jobs', { body: form, wait: 60, ...options });
+    return world.call<JobAnswer>('POST', '/v1/compliance/jobs', { body: form, ...options });
   };
   const tell = (eventType: 'COMPLIANCE_JOB_COMPLETED' | 'COMPLIANCE_JOB_FAILED', jobId: string | null) =>
     world.platform.simulator.state.deliveries.send({ eventType, payload: { jobId: jobId ?? '' } });
+  const show = async (id: string) => (await world.call<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${id}`)).body;
   return {
     onPlatform,
     platformJob,
     post,
     tell,
     submitJson: (body: unknown, options: CallOptions = {}) =>
-      world.call<JobAnswer>('POST', '/v1/compliance/jobs', { body, wait: 60, ...options }),
+      world.call<JobAnswer>('POST', '/v1/compliance/jobs', { body, ...options }),
     uploadUrl: async () =>
       (await world.call<UploadAddressResponse>('POST', '/v1/compliance/upload-url', { body: {} })).body,
-    show: async (id: string) => (await world.call<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${id}`)).body,
+    show,
     list: async (query = '') =>
       (await world.call<Page<ComplianceJobResponse>>('GET', `/v1/compliance/jobs?${query}`)).body,
     resolve: (id: string, body: object, options: CallOptions = {}) =>
-      world.call<JobAnswer>('POST', `/v1/compliance/jobs/${id}/resolve`, { body, wait: 60, ...options }),
+      world.call<JobAnswer>('POST', `/v1/compliance/jobs/${id}/resolve`, { body, ...options }),
     /** Ends a job on the platform, which sends an event, and settles the world. */
     async finish(jobId: string | null, willFail = false): Promise<ComplianceJob> {
       const job = platformJob(jobId);
@@ -68,8 +69,8 @@ export function submittedJobs(world: World) {
     async unknownJob(idempotencyKey?: string): Promise<[ComplianceJobResponse, ComplianceJob]> {
       world.platform.injectFault({ operation: SUBMIT, kind: 'commit-then-cut' });
       const { status, body } = await post([file()], { idempotencyKey });
-      expect([status, body.state, body.jobId]).toEqual([202, 'Unknown', null]);
-      return [body, platformJob(onPlatform().at(-1)?.jobId ?? null)];
+      expect([status, body.state]).toEqual([504, 'Unknown']);
+      return [await show(body.id), platformJob(onPlatform().at(-1)?.jobId ?? null)];
     },
   };
 }
