@@ -56,7 +56,6 @@ const SMALL = [
   'sessions_publish_end_by_idx',
   'sessions_to_send_idx',
   'processing_sessions_due_idx',
-  'compliance_jobs_unannounced_idx',
   'compliance_jobs_review_created_at_id_idx', // of jobs that need a decision
   'feed_events_without_cursor_idx',
   'audit_links_faulty_idx',

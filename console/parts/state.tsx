@@ -75,7 +75,8 @@ const IMPORT: Tones<Schemas['ImportResponse']['state']> = {
 
 /** The states of compliance jobs. */
 export const JOB: Tones<Schemas['ComplianceJobResponse']['state']> = {
-  Requested: 'busy',
+  Uploading: 'busy',
+  Submitting: 'busy',
   Submitted: 'busy',
   Completed: 'good',
   Failed: 'bad',

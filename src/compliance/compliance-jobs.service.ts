@@ -25,7 +25,6 @@ const CHOICES = [
 
 const ONLY_OPEN =
   'Only a job whose submission got no answer, or whose result cannot be read, can be resolved. Check its state.';
-const ID_NEEDED = "To link, send the platform's id of the job in jobId.";
 const TAKEN = 'Another submission is linked to this job. Find out which submission it belongs to.';
 
 /** Reads compliance jobs, and resolves those that await a decision. */
@@ -53,7 +52,7 @@ export class ComplianceJobs {
   /**
    * Links or abandons a job that awaits a decision.
    *
-   * @throws {Problem} 404 `unknown-job`, 409 `wrong-state` or `job-taken`, 422 `job-id-needed`
+   * @throws {Problem} 404 `unknown-job`, 409 `wrong-state` or `job-taken`
    */
   async resolve(idOrAlias: string, { action, jobId }: ResolveJobRequest): Promise<ComplianceJobResponse> {
     const { id } = await this.find(idOrAlias);
@@ -61,11 +60,10 @@ export class ComplianceJobs {
       const row = (await this.jobs.lock(tx, id)) as LockedJob;
       if (!isResolvable(row)) throw new Problem('wrong-state', ONLY_OPEN, { extensions: { state: row.state } });
       await this.audit.store(tx);
-      if (action === 'abandon') {
+      if (action === 'abandon' || jobId === undefined) {
         const changes = { state: 'Abandoned', review: null, updatedAt: row.now, ...ENDED, ...NO_FAULT };
         return this.jobs.save(tx, row, { changes });
       }
-      if (jobId === undefined) throw new Problem('job-id-needed', ID_NEEDED, { pointer: '/jobId' });
       const linked = await this.jobs.settle(tx, row, jobId);
       if (!linked) throw new Problem('job-taken', TAKEN, { pointer: '/jobId' });
       return linked;

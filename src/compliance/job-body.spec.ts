@@ -1,6 +1,5 @@
 import { COMPLIANCE_CRITERIA } from '../platform/contract/wire-types.js';
 import { jobBody } from './compliance.dto.js';
-import { submissionOf } from './job.js';
 
 const files = [{ id: 'visit-17', url: 'https://store.example/1' }];
 const fault = async (body: unknown) => {
@@ -10,13 +9,13 @@ const fault = async (body: unknown) => {
 };
 
 it('accepts files without criteria, and every criterion and group of the spec', async () => {
-  expect(submissionOf(await jobBody({ files }))).toEqual({ files });
+  expect(await jobBody({ files })).toEqual({ files });
   const whole = { files, criteria: [...COMPLIANCE_CRITERIA], criteriaGroups: ['therapy_notes'] };
-  expect(submissionOf(await jobBody(whole))).toEqual(whole);
+  expect(await jobBody(whole)).toEqual(whole);
 });
 
 it('accepts null and empty lists and does not send them', async () => {
-  expect(submissionOf(await jobBody({ files, criteria: null, criteriaGroups: [] }))).toEqual({ files });
+  expect(await jobBody({ files, criteria: null, criteriaGroups: [] })).toEqual({ files });
 });
 
 it.each([

@@ -191,7 +191,7 @@ export const HEALTH_TEXTS = {
   'compliance-result-unreadable': {
     cause: 'Compliance jobs whose result cannot be read: {count}.',
     action:
-      'Correct the key, or operations.getComplianceJob of PLATFORM_CONTRACT. The lookup is repeated automatically.',
+      'Correct the key, or operations.getComplianceJob of PLATFORM_CONTRACT, then resolve each with link and its own job id (npx notebridge compliance --review result-unreadable).',
   },
   'delivery-dead': {
     cause: 'Webhooks that failed permanently: {count}.',

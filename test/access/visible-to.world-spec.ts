@@ -105,7 +105,7 @@ describe('a key without clinical text is not shown', () => {
     world.platform.injectFault({ operation: 'submitComplianceJob', kind: 'status', status: 422 });
     const { body } = await post(undefined, { key: keys[1] });
     expect(body).toMatchObject({ type: 'urn:notebridge:problem:platform-rejected', platformMessage: null });
-    const [shown, bare] = await both<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${body.job}`);
+    const [shown, bare] = await both<ComplianceJobResponse>('GET', `/v1/compliance/jobs/${body.id}`);
     expect(shown.platformMessage).toEqual(expect.any(String));
     expect(bare).not.toHaveProperty('platformMessage');
   });

@@ -58,7 +58,7 @@ describeInBrowser('compliance jobs in the console', () => {
     const [unknown, made] = await unknownJob();
     const page = await browser.open(world.url, `/compliance/${unknown.id}`);
     await page.getByText('The platform did not answer the submission.').waitFor();
-    await page.getByText('If the platform did create the job, there will be two.').waitFor();
+    await page.getByText('Ends the job without a result.').waitFor();
     await page.getByRole('button', { name: 'Link', exact: true }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByLabel('Id of the job on the platform').fill(made.jobId);
@@ -71,8 +71,8 @@ describeInBrowser('compliance jobs in the console', () => {
 
   test('are paged, and say what failed', async () => {
     await world.sql(
-      `INSERT INTO compliance_jobs (id, shown_id, state, created_at, updated_at)
-       SELECT id, id, 'Abandoned', at, at FROM (
+      `INSERT INTO compliance_jobs (id, state, created_at, updated_at)
+       SELECT id, 'Abandoned', at, at FROM (
          SELECT gen_random_uuid() AS id, timestamptz '2026-01-01' + n * interval '1 second' AS at
          FROM generate_series(1, 10000) AS n) AS job`,
     );

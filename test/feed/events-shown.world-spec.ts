@@ -118,7 +118,7 @@ const SCENARIOS: Record<Exclude<FeedType, `session.${string}`>, () => Promise<vo
     const failed = await published('compliance.failed', () => finishJob(world.platform.simulator.state, job));
     expect(await shown(failed.subject)).toMatchObject({ id: body.id, state: 'Failed' });
     world.platform.injectFault({ operation: 'submitComplianceJob', kind: 'status', status: 400 });
-    const rejected = await published('compliance.failed', () => jobs.post(undefined, { wait: 0 }));
+    const rejected = await published('compliance.failed', () => jobs.post());
     expect(await shown(rejected.subject)).toMatchObject({
       state: 'Rejected',
       platformMessage: expect.stringContaining('Injected'),
@@ -127,9 +127,17 @@ const SCENARIOS: Record<Exclude<FeedType, `session.${string}`>, () => Promise<vo
 
   'compliance.needs-review': async () => {
     world.platform.injectFault({ operation: 'submitComplianceJob', kind: 'commit-then-cut' });
-    const { subject, data } = await published('compliance.needs-review', () => jobs.post(undefined, { wait: 0 }));
+    const { subject, data } = await published('compliance.needs-review', () => jobs.post());
     const choices = expect.arrayContaining([expect.objectContaining({ action: 'link' })]);
     expect(await shown(subject)).toMatchObject({ state: 'Unknown', error: { code: data.code }, choices });
+  },
+
+  'compliance.merged': async () => {
+    const [job, { jobId }] = await jobs.unknownJob();
+    await jobs.finish(jobId);
+    const { subject, data } = await published('compliance.merged', () => jobs.resolve(job.id, { action: 'link', jobId }));
+    expect([subject, data.into]).toEqual([`compliance/jobs/${job.id}`, job.id]);
+    for (const id of [data.id, data.into]) expect(await shown(`compliance/jobs/${id}`)).toMatchObject({ id: job.id });
   },
 
   'smart-edit.completed': () => smartEdit('smart-edit.completed', 'SMART_EDIT_JOB_COMPLETED'),

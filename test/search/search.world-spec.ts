@@ -55,9 +55,7 @@ describe('a search', () => {
     const delivery = await idOf('webhook_deliveries ORDER BY id LIMIT 1');
     expect(await found(delivery)).toEqual([['delivery', delivery, 'id']]);
     const job = '0192aaaa-0000-7000-8000-000000000000';
-    await world.sql(`INSERT INTO compliance_jobs (id, shown_id, job_id, state) VALUES ($1, $1, 'job-1', 'Completed')`, [
-      job,
-    ]);
+    await world.sql(`INSERT INTO compliance_jobs (id, job_id, state) VALUES ($1, 'job-1', 'Completed')`, [job]);
     expect(await found(job)).toEqual([['compliance-job', job, 'id']]);
     expect(await found('job-1')).toEqual([['compliance-job', job, 'platform-id']]);
   });

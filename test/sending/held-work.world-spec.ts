@@ -106,7 +106,7 @@ describe('while sending is held', () => {
     expect(changes()).toHaveLength(70);
   });
 
-  it('requests for sessions and submissions wait, and are sent once after the release', async () => {
+  it('requests for sessions wait, and are sent once after the release; submissions are refused until then', async () => {
     await mirroredPeople(world);
     const { uploadUrl, url, method, headers } = await jobs.uploadUrl();
     await fetch(uploadUrl, { method, headers, body: PDF });
@@ -114,15 +114,16 @@ describe('while sending is held', () => {
     const input = { text: { text: 'They spoke.' } };
     const body = { provider: 'p-1', client: 'c-1', noteTemplateIds: [SOAP], input, partnerAppointmentId: 'visit-1' };
     const { id } = (await world.call<SessionResponse>('POST', '/v1/sessions', { body })).body;
-    const job = (await jobs.submitJson({ files: [{ id: 'a', url }] }, { wait: 0 })).body;
+    const submit = () => jobs.submitJson({ files: [{ id: 'a', url }] }, { idempotencyKey: 'k' });
+    expect(await submit()).toMatchObject({ status: 503, body: { type: 'urn:notebridge:problem:sending-held' } });
+    expect((await jobs.list()).items).toEqual([]);
     await hour();
     const session = async () => (await world.call<SessionResponse>('GET', `/v1/sessions/${id}`)).body;
-    expect([(await session()).state, (await jobs.show(job.id)).state]).toEqual(['Requested', 'Requested']);
-    expect([(await session()).error?.code, (await jobs.show(job.id)).error?.code]).toEqual(['held', 'held']);
+    expect(await session()).toMatchObject({ state: 'Requested', error: { code: 'held' } });
     expect([changes(), await traces()]).toEqual([['complianceUploadUrl'], UNTOUCHED]);
     await release();
     expect((await session()).sessionId).not.toBeNull();
-    expect(await jobs.show(job.id)).toMatchObject({ state: 'Submitted', error: null });
+    expect(await submit()).toMatchObject({ status: 201, body: { state: 'Submitted', error: null } });
     expect(changes().sort()).toEqual(['complianceUploadUrl', 'createSession', 'submitComplianceJob']);
   });
 

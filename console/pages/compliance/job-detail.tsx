@@ -12,7 +12,7 @@ import { AnyValue, RawValue } from '../sessions/content/any-value.js';
 type Job = Schemas['ComplianceJobResponse'];
 type Action = Job['choices'][number]['action'];
 
-const LABELS: Record<Action, string> = { link: 'Link', create: 'Submit again', abandon: 'Abandon job' };
+const LABELS: Record<Action, string> = { link: 'Link', abandon: 'Abandon job' };
 
 /** One job: its facts, the ways to resolve it, and its result. */
 export function JobDetail({ id }: { id: string }) {

@@ -13,6 +13,12 @@ import { LiveLine, type Progress } from '../output/progress.js';
 
 const REFRESH_POLL_MS = 500;
 
+const ACTIONS = {
+  link: 'it exists on the platform (pass --to)',
+  create: 'send the request again',
+  abandon: 'give up the request',
+};
+
 /** A request to the platform. If its answer was lost, an operator has to resolve it. */
 interface RequestKind<View> {
   command: string;
@@ -25,6 +31,8 @@ interface RequestKind<View> {
   filters?: Option[];
   /** Without names and texts of the platform, which may be personal. */
   row(view: View): Record<string, unknown>;
+  /** The ways to resolve one. */
+  actions: readonly (keyof typeof ACTIONS)[];
   /** The field with the platform's id to link to. */
   linkedBy: 'sessionId' | 'jobId';
 }
@@ -58,13 +66,14 @@ const SESSIONS: RequestKind<SessionResponse> = {
       'session on the platform': sessionId,
     };
   },
+  actions: ['link', 'create', 'abandon'],
   linkedBy: 'sessionId',
 };
 
 const JOBS: RequestKind<ListedJobResponse> = {
   command: 'compliance',
   noun: 'jobs',
-  description: 'list compliance jobs, or resolve a submission whose outcome is unknown',
+  description: 'list compliance jobs, or resolve one whose outcome or result is unknown',
   path: '/v1/compliance/jobs',
   states: 'complianceState',
   filters: [
@@ -74,6 +83,7 @@ const JOBS: RequestKind<ListedJobResponse> = {
     const shown = labelOf('complianceState', state);
     return { id, changed, state: shown, reason: error?.code, files: files.length, 'job on the platform': jobId };
   },
+  actions: ['link', 'abandon'],
   linkedBy: 'jobId',
 };
 
@@ -95,7 +105,7 @@ export function addRequestCommands(program: Command, api: Api): void {
 function addCommands<View extends SessionResponse | ListedJobResponse>(
   program: Command,
   api: Api,
-  { command, noun, description, path, states, filters = [], row, linkedBy }: RequestKind<View>,
+  { command, noun, description, path, states, filters = [], row, actions, linkedBy }: RequestKind<View>,
 ): void {
   const group = program.command(command).description(description);
 
@@ -115,15 +125,12 @@ function addCommands<View extends SessionResponse | ListedJobResponse>(
     none: `No matching ${noun}.`,
   });
 
-  const action = new Argument(
-    '<action>',
-    'link: it exists on the platform (pass --to); create: send the request again; abandon: give up the request',
-  );
+  const action = new Argument('<action>', actions.map((each) => `${each}: ${ACTIONS[each]}`).join('; '));
   group
     .command('resolve')
     .description('resolve a request whose outcome is unknown; first look on the platform whether it exists')
     .argument('<id>', 'the id that the list shows')
-    .addArgument(action.choices(['link', 'create', 'abandon']))
+    .addArgument(action.choices(actions))
     .option('--to <platformId>', "the platform's id to link to")
     .option('--json', "print the service's answer")
     .addHelpText('after', examples(`${command} resolve 7b0f5a3e-0000-4000-8000-000000000000 link --to abc123`))

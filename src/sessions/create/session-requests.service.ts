@@ -20,7 +20,6 @@ import { createFault, createRequest, inputKind } from './create-rules.js';
 import type { CreateSessionRequest, ResolveSessionRequest } from './create-session.dto.js';
 import { type BlockingSession, SessionRequestsRepository } from './session-requests.repository.js';
 
-const ID_NEEDED = "To link, send the platform's id of the session in sessionId.";
 const TAKEN = 'Another request is linked to this session. Find out which request it belongs to.';
 const ONLY_UNKNOWN = 'Only a request whose outcome is unknown can be resolved. Check the state of the session.';
 
@@ -83,12 +82,12 @@ export class SessionRequests {
   /**
    * Resolves a request whose outcome is unknown; a pending one can be abandoned.
    *
-   * @throws {Problem} 404 `unknown-session`; 409 `wrong-state` or `session-taken`; 422 `session-id-needed`,
+   * @throws {Problem} 404 `unknown-session`; 409 `wrong-state` or `session-taken`; 422
    *   `not-on-platform` or `other-provider`; 503; 504
    */
   async resolve(id: string, { action, sessionId }: ResolveSessionRequest, wait: Wait): Promise<SessionResponse> {
     const row = await this.reader.find(id);
-    if (action === 'link') await this.link(row, sessionId, wait.signal);
+    if (action === 'link' && sessionId !== undefined) await this.link(row, sessionId, wait.signal);
     else {
       const resolve = (tx: Tx) =>
         action === 'create'
@@ -109,9 +108,8 @@ export class SessionRequests {
     );
   }
 
-  private async link(row: ReadSession, sessionId: string | undefined, signal: AbortSignal): Promise<void> {
+  private async link(row: ReadSession, sessionId: string, signal: AbortSignal): Promise<void> {
     const pointer = '/sessionId';
-    if (sessionId === undefined) throw new Problem('session-id-needed', ID_NEEDED, { pointer });
     if (row.state !== 'Unknown') throw await this.wrongState(row.id);
     await this.checkLink(row, sessionId, signal);
     const outcome = await this.prisma.transaction(async (tx) => {
