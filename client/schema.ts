@@ -1661,8 +1661,8 @@ export interface paths {
         };
         /**
          * Export everything stored about a client
-         * @description For an access request (45 CFR 164.524): a JSON document, or lines of JSON, streamed. A complete export ends
-         *     with `complete`. It holds the invite link only with `invites:read`.
+         * @description For an access request (45 CFR 164.524): a JSON document, streamed. A complete export ends with `complete`. It
+         *     holds the invite link only with `invites:read`.
          *
          *     Needs a key with the scope `people:read` and `sessions:read` and `notes:read`.
          */
@@ -1710,8 +1710,8 @@ export interface paths {
         get?: never;
         /**
          * Set a legal hold, which keeps everything about a client
-         * @description Until its release, retention and erasure skip the client and those merged with it. A deletion waits with the code `legal-hold`,
-         *     here and on the platform. The audit log keeps who set the hold, and why.
+         * @description Until its release, retention and erasure skip the client and those merged with it. A deletion waits with the
+         *     code `legal-hold`, here and on the platform. The audit log keeps who set the hold, and why.
          *
          *     Needs a key with the scope `admin`.
          */
@@ -6809,9 +6809,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        [key: string]: unknown;
-                    };
-                    "application/x-ndjson": {
                         [key: string]: unknown;
                     };
                 };
