@@ -77,7 +77,7 @@ const boundaries = {
 /**
  * The files that use `pg`, in a transaction of Prisma (`sql(tx)`) or on connections of their own: the inserts of audit entries
  * and events, and LISTEN. Until their folders are rebuilt, also the chain of the audit log, the numbering of the feed, the
- * leases of pushes, what client records ask of people, and the rotation of keys. `transport.decorators.ts` only parses URLs.
+ * leases of pushes, and the rotation of keys. `transport.decorators.ts` only parses URLs.
  */
 const pgFiles = [
   'src/audit/audit.ts',
@@ -85,16 +85,12 @@ const pgFiles = [
   'src/audit/audit-linker.ts',
   'src/audit/chain.repository.ts',
   'src/audit/verify-log.ts',
-  'src/client-records/client-export.ts',
-  'src/client-records/disclosures.repository.ts',
   'src/config/transport.decorators.ts',
   'src/feed/commit-order.ts',
   'src/feed/feed.ts',
   'src/feed/feed-bell.ts',
   'src/feed/feed-reader.ts',
   'src/feed/subject-ids.ts',
-  'src/people/store/client-data.ts',
-  'src/people/store/former-ids.repository.ts',
   'src/people/store/legal-hold.ts',
   'src/people/store/person-users.ts',
   'src/subscriptions/push/attempts.repository.ts',

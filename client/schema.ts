@@ -1661,8 +1661,8 @@ export interface paths {
         };
         /**
          * Export everything stored about a client
-         * @description For an access request (45 CFR 164.524): a JSON document, or lines of JSON, streamed. A complete export ends
-         *     with `complete`. It holds the invite link only with `invites:read`.
+         * @description For an access request (45 CFR 164.524): a JSON document, streamed. A complete export ends with `complete`. It
+         *     holds the invite link only with `invites:read`.
          *
          *     Needs a key with the scope `people:read` and `sessions:read` and `notes:read`.
          */
@@ -1710,8 +1710,8 @@ export interface paths {
         get?: never;
         /**
          * Set a legal hold, which keeps everything about a client
-         * @description Until its release, retention and erasure skip the client and those merged with it. A deletion waits with the code `legal-hold`,
-         *     here and on the platform. The audit log keeps who set the hold, and why.
+         * @description Until its release, retention and erasure skip the client and those merged with it. A deletion waits with the
+         *     code `legal-hold`, here and on the platform. The audit log keeps who set the hold, and why.
          *
          *     Needs a key with the scope `admin`.
          */
@@ -2144,11 +2144,9 @@ export interface components {
              * @description Null if nothing is held
              */
             since: string | null;
-            /** @description The id of the key or person that holds; `system` if a process noticed an older database, `setting` for `HOLD_SENDING` */
+            /** @description The id of the key or person that holds; `setting` for `HOLD_SENDING` */
             by: string | null;
             reason: string | null;
-            /** @description True if a process noticed an older database: the release is one after a restore */
-            restored: boolean;
         };
         SendingRequest: {
             held: boolean;
@@ -3518,7 +3516,7 @@ export interface components {
              * @example no-worker
              * @enum {string}
              */
-            code: "audit-chain-broken" | "audit-entries-altered" | "audit-entries-unlinked" | "audit-heads-refused" | "audit-not-writable" | "check-failed" | "client-failed" | "client-needs-review" | "compliance-result-unreadable" | "compliance-unknown" | "database-read-only" | "database-unavailable" | "delivery-dead" | "delivery-not-understood" | "grants-altered" | "import-dry-run" | "import-needs-mapping" | "import-paused" | "import-planned" | "inbox-not-writable" | "keys-expire" | "missing-data-key" | "no-answer" | "no-api" | "no-worker" | "not-configured" | "notes-late" | "older-database" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "processes-differ" | "provider-failed" | "provider-needs-review" | "pushes-break" | "pushes-fail" | "queue-unavailable" | "rate-limited" | "requests-late" | "sending-held" | "sending-held-by-setting" | "session-unknown" | "session-unreadable" | "sessions-late" | "subscriptions-paused" | "unreadable-answers" | "unreadable-values" | "webhook-address" | "webhook-clock" | "webhook-headers" | "webhook-secret" | "webhook-size";
+            code: "audit-chain-broken" | "audit-entries-altered" | "audit-entries-unlinked" | "audit-heads-refused" | "audit-not-writable" | "check-failed" | "client-failed" | "client-needs-review" | "compliance-result-unreadable" | "compliance-unknown" | "database-read-only" | "database-unavailable" | "delivery-dead" | "delivery-not-understood" | "grants-altered" | "import-dry-run" | "import-needs-mapping" | "import-paused" | "import-planned" | "inbox-not-writable" | "keys-expire" | "missing-data-key" | "no-answer" | "no-api" | "no-worker" | "not-configured" | "notes-late" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "processes-differ" | "provider-failed" | "provider-needs-review" | "pushes-break" | "pushes-fail" | "queue-unavailable" | "rate-limited" | "requests-late" | "sending-held" | "sending-held-by-setting" | "session-unknown" | "session-unreadable" | "sessions-late" | "subscriptions-paused" | "unreadable-answers" | "unreadable-values" | "webhook-address" | "webhook-clock" | "webhook-headers" | "webhook-secret" | "webhook-size";
             /** @description The part that reports it */
             part: string;
             /** @enum {string} */
@@ -6799,9 +6797,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        [key: string]: unknown;
-                    };
-                    "application/x-ndjson": {
                         [key: string]: unknown;
                     };
                 };

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { INestApplication } from '@nestjs/common';
 import { Audit } from '../../src/audit/audit.js';
 import { AuditLinker } from '../../src/audit/audit-linker.js';
-import { WorkerProcess } from '../../src/processes/worker-process.js';
 import { Vault } from '../../src/vault/vault.js';
 import { ReceiverHealth } from '../../src/webhooks/receive/receiver-health.js';
 
@@ -44,12 +43,10 @@ export async function storeCounts(app: INestApplication): Promise<void> {
 }
 
 /**
- * Clears what a process remembers forever: the damaged values and missing keys of its health, links of the audit log, and
- * its marks in a database that was emptied since.
+ * Clears what a process remembers forever: the damaged values and missing keys of its health, and links of the audit log.
  */
 export function forgetEarlierTests(app: INestApplication): void {
   const vault = app.get(Vault, { strict: false });
   for (const name of ['damaged', 'missing']) (Reflect.get(vault, name) as Set<string>).clear();
   app.get(AuditLinker, { strict: false }).forget();
-  Object.assign(app.get(WorkerProcess, { strict: false }), { marks: 0, no: 0 });
 }

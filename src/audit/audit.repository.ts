@@ -63,7 +63,7 @@ type NamedSubject = [kinds: readonly [SubjectKind, ...SubjectKind[]], id: string
 type KnownSubject = readonly (readonly [kind: SubjectKind, ids: readonly string[]])[];
 
 /** Finds all ids of the subject with the given id, such as the former ids of a person, which older entries name. */
-type FindIds = (sql: Pick<pg.Pool, 'query'>, id: string) => Promise<readonly string[]>;
+type FindIds = (tx: pg.PoolClient, id: string) => Promise<readonly string[]>;
 
 /** The subjects that a query names. */
 export function namedSubjects({ client, provider, session, subject }: AuditFilter): NamedSubject[] {

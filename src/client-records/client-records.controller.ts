@@ -1,22 +1,19 @@
-import { Body, Controller, Delete, Get, Headers, HttpCode, Put, Query, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiProduces, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Delete, Get, HttpCode, Put, Query, Res } from '@nestjs/common';
+import { ApiOkResponse, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { StreamedAnswers } from '../access/guard/streamed-answers.js';
 import { Caller, type Principal, Scopes } from '../access/identity/scopes.js';
 import { StepUp } from '../access/identity/step-up.js';
 import { Audit } from '../audit/audit.js';
 import { Problem } from '../http/problem/problem.js';
-import { preferredType } from '../http/request/accept.js';
 import { decodeCursor, PageQuery, pageOf } from '../http/request/page.js';
 import { ExternalIdParam } from '../people/api/people.controller.js';
 import { PersonResponse } from '../people/api/person-view.js';
-import { ClientExport } from './client-export.js';
+import { ClientExport } from './client-export.service.js';
 import { DisclosurePageResponse, LegalHoldRequest } from './client-records.dto.js';
 import { type DisclosurePlace, DisclosuresRepository } from './disclosures.repository.js';
-import { asJson, asLines } from './export-text.js';
+import { exportText } from './export-text.js';
 import { LegalHolds } from './legal-hold.service.js';
-
-const LINES = 'application/x-ndjson';
 
 /** The stored data of a client, and its disclosures. */
 @ApiTags('people')
@@ -33,26 +30,22 @@ export class ClientRecordsController {
   /**
    * Export everything stored about a client
    *
-   * @remarks For an access request (45 CFR 164.524): a JSON document, or lines of JSON, streamed. A complete export ends
-   * with `complete`. It holds the invite link only with `invites:read`.
+   * @remarks For an access request (45 CFR 164.524): a JSON document, streamed. A complete export ends with `complete`. It
+   * holds the invite link only with `invites:read`.
    */
   @Get('export')
   @StepUp()
   @Scopes('people:read', 'sessions:read', 'notes:read')
-  @ApiProduces('application/json', LINES)
   @ApiOkResponse({ schema: { type: 'object', additionalProperties: true } })
   async export(
     @ExternalIdParam() externalId: string,
-    @Headers('accept') accept: string | undefined,
     @Caller() caller: Principal,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const sections = await this.exports.sectionsOf(externalId, caller);
     await this.audit.commit();
-    const inLines = preferredType(accept, ['application/json', LINES]) === LINES;
-    const text = inLines ? asLines(sections) : asJson(sections);
-    reply.header('content-type', inLines ? LINES : 'application/json; charset=utf-8');
-    await this.answers.send(reply, caller, text);
+    reply.header('content-type', 'application/json; charset=utf-8');
+    await this.answers.send(reply, caller, exportText(sections));
   }
 
   /**
@@ -84,8 +77,8 @@ export class ClientRecordsController {
   /**
    * Set a legal hold, which keeps everything about a client
    *
-   * @remarks Until its release, retention and erasure skip the client and those merged with it. A deletion waits with the code `legal-hold`,
-   * here and on the platform. The audit log keeps who set the hold, and why.
+   * @remarks Until its release, retention and erasure skip the client and those merged with it. A deletion waits with the
+   * code `legal-hold`, here and on the platform. The audit log keeps who set the hold, and why.
    */
   @Put('legal-hold')
   @Scopes('admin')

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { ImportsModule } from '../imports/imports.module.js';
 import { PeopleModule } from '../people/people.module.js';
 import { SessionsModule } from '../sessions/sessions.module.js';
-import { ClientExport } from './client-export.js';
+import { ClientExport } from './client-export.service.js';
 import { ClientRecordsController } from './client-records.controller.js';
 import { DisclosuresRepository } from './disclosures.repository.js';
 import { LegalHolds } from './legal-hold.service.js';

@@ -37,7 +37,7 @@ export class DisclosuresRepository {
   /** @throws {Problem} 409 `renamed` or `merged` */
   async find(externalId: string): Promise<Identity | undefined> {
     await this.formerIds.refuse('client', [externalId]);
-    const client = await identityOf(this.prisma.pool, { kind: 'client', externalId });
+    const client = await identityOf(this.prisma, { kind: 'client', externalId });
     return client.id === null ? undefined : client;
   }
 

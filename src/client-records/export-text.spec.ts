@@ -1,13 +1,13 @@
-import { asJson, asLines, type Section } from './export-text.js';
+import { exportText, type Section } from './export-text.js';
 
 async function* each(...items: object[]): AsyncGenerator<object> {
   yield* items;
 }
 
 const sections = (): Section[] => [
-  { name: 'client', items: each({ externalId: 'c-1' }) },
-  { name: 'calls', item: 'call', items: each({ id: '1' }, { id: '2' }) },
-  { name: 'events', item: 'event', items: each() },
+  { name: 'client', isList: false, items: each({ externalId: 'c-1' }) },
+  { name: 'calls', isList: true, items: each({ id: '1' }, { id: '2' }) },
+  { name: 'events', isList: true, items: each() },
 ];
 
 async function textOf(parts: AsyncIterable<string>): Promise<string> {
@@ -17,7 +17,7 @@ async function textOf(parts: AsyncIterable<string>): Promise<string> {
 }
 
 test('an export is one JSON object of all sections that ends with complete', async () => {
-  expect(JSON.parse(await textOf(asJson(sections())))).toEqual({
+  expect(JSON.parse(await textOf(exportText(sections())))).toEqual({
     client: { externalId: 'c-1' },
     calls: [{ id: '1' }, { id: '2' }],
     events: [],
@@ -25,21 +25,11 @@ test('an export is one JSON object of all sections that ends with complete', asy
   });
 });
 
-test('an export can be lines of JSON, each with its kind', async () => {
-  const lines = (await textOf(asLines(sections()))).trimEnd().split('\n');
-  expect(lines.map((line) => JSON.parse(line))).toEqual([
-    { kind: 'client', externalId: 'c-1' },
-    { kind: 'call', id: '1' },
-    { kind: 'call', id: '2' },
-    { kind: 'complete' },
-  ]);
-});
-
 test('an export is an invalid document if a section fails', async () => {
-  const broken = { name: 'events', item: 'event', items: failing() };
+  const broken = { name: 'events', isList: true, items: failing() };
   const read: string[] = [];
   const reading = (async () => {
-    for await (const part of asJson([...sections(), broken])) read.push(part);
+    for await (const part of exportText([...sections(), broken])) read.push(part);
   })();
   await expect(reading).rejects.toThrow('unavailable');
   expect(() => JSON.parse(read.join(''))).toThrow(SyntaxError);

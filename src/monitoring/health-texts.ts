@@ -88,11 +88,6 @@ export const HEALTH_TEXTS = {
     cause: 'Only lookups go to the platform, because HOLD_SENDING is true.',
     action: 'Remove the setting and restart.',
   },
-  'older-database': {
-    cause:
-      'Only lookups go to the platform, because the database is older than before: a backup, or a failover lost data.',
-    action: 'Follow Restore in the run-books, then run {command}.',
-  },
   'not-configured': {
     cause: 'PLATFORM_CONTRACT has no apiKey.header, so nothing is sent.',
     action: 'Set it and restart. Work is kept.',

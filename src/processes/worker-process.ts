@@ -29,17 +29,7 @@ export const GONE_SECONDS = 30;
 /** How long to keep the rows of ended processes. The newest shows since when none is alive. */
 const KEPT_HOURS = 24;
 
-/** The rows of the newest processes stay, so that a missing row shows that the database lost it. */
-const KEPT_PROCESSES = 100;
-
-/**
- * This process in the database. It owns leases, which are free once its heartbeats end, by the database's clock.
- *
- * Its row counts marks: every heartbeat is one, and so is every call that changes something. They are committed, so a
- * database that has fewer of them is older than when this process last wrote to it: it was restored, or a failover lost
- * transactions. Only this process writes its marks, and only their number is compared, so that neither clocks nor other
- * processes can mislead it.
- */
+/** This process in the database. It owns leases, which are free once its heartbeats end, by the database's clock. */
 @Injectable()
 export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
   /** Differs after each start. */
@@ -51,12 +41,7 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
   private timer: NodeJS.Timeout | undefined;
   private beating: Promise<void> | undefined;
   private stopped = false;
-  /** The most marks that the database has confirmed, and the place of this process among all that started. */
-  private marks = 0;
-  private no = 0;
-  private isOlder = false;
   private watched = { condition: 'FALSE', tell: (_: boolean) => {} };
-  private holdOlder = async () => {};
 
   constructor(
     private readonly env: Env,
@@ -84,28 +69,6 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
     this.watched = { condition, tell };
   }
 
-  /** Does `work` if the database is older than when this process last wrote to it, until it succeeds. */
-  onOlderDatabase(work: () => Promise<void>): void {
-    this.holdOlder = work;
-  }
-
-  /**
-   * Commits a mark.
-   *
-   * @param condition SQL
-   * @returns true if the condition holds; false if not, or if the database is older
-   */
-  async mark(condition: string): Promise<boolean> {
-    const before = this.marks;
-    const { rows } = await this.prisma.pool.query<{ no: number; marks: number; holds: boolean }>(
-      `UPDATE workers SET marks = marks + 1 WHERE id = $1 RETURNING no, marks, ${condition} AS holds`,
-      [this.id],
-    );
-    if (rows[0]) return (await this.isNewest(rows[0], before)) && rows[0].holds;
-    await this.beat(); // finds out why the row is missing
-    return false;
-  }
-
   /** Seconds since a process with a role was last alive; null if none was for a day. */
   async secondsSince(role: Role): Promise<number | null> {
     const { rows } = await this.prisma.pool.query<{ seconds: number }>(
@@ -119,9 +82,8 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
   async onModuleInit(): Promise<void> {
     await keepOpen(this.own);
     await this.beat();
-    const deleteOld = `DELETE FROM workers WHERE alive_until < now() - $1 * interval '1 hour'
-      AND no <= (SELECT max(no) FROM workers) - $2`;
-    await this.own.query(deleteOld, [KEPT_HOURS, KEPT_PROCESSES]).catch(() => undefined); // the next start deletes them
+    const deleteOld = `DELETE FROM workers WHERE alive_until < now() - $1 * interval '1 hour'`;
+    await this.own.query(deleteOld, [KEPT_HOURS]).catch(() => undefined); // the next start deletes them
     this.plan();
   }
 
@@ -148,41 +110,18 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
   async beat(): Promise<void> {
     // Measured before sending, so that this process stops before its leases end in the database.
     const sentAtMs = this.clock.monotonicMs();
-    const before = this.marks;
     try {
-      const { rows } = await this.own.query<{ no: number; marks: number; holds: boolean }>(
-        `INSERT INTO workers (id, roles, no, marks, alive_until)
-         VALUES ($1, $3, (SELECT coalesce(max(no), 0) + 1 FROM workers), 1, now() + $2 * interval '1 second')
-         ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until, marks = workers.marks + 1
-         RETURNING no, marks, ${this.watched.condition} AS holds`,
+      const { rows } = await this.own.query<{ holds: boolean }>(
+        `INSERT INTO workers (id, roles, alive_until) VALUES ($1, $3, now() + $2 * interval '1 second')
+         ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until
+         RETURNING ${this.watched.condition} AS holds`,
         [this.id, ALIVE_SECONDS, this.env.ROLES],
       );
       this.lastBeatMs = sentAtMs;
-      if (!rows[0]) return;
-      this.watched.tell(rows[0].holds);
-      await this.isNewest(rows[0], before);
+      if (rows[0]) this.watched.tell(rows[0].holds);
     } catch (error) {
       if (isDatabaseUnavailable(error) || !this.hasFreshHeartbeat()) return;
       this.log.warn({ msg: 'a heartbeat failed and will be retried', ...errorTrace(error) });
     }
-  }
-
-  /**
-   * True if the database has everything that this process wrote to it. Otherwise, sending is held before this returns.
-   *
-   * @param before the marks that the database had confirmed when the statement was sent
-   */
-  private async isNewest({ no, marks }: { no: number; marks: number }, before: number): Promise<boolean> {
-    // A row may be missing because it was deleted while this process was suspended; then many others have started since.
-    if (marks <= before && no - this.no <= KEPT_PROCESSES) this.isOlder = true;
-    this.marks = marks <= before ? marks : Math.max(this.marks, marks);
-    this.no = no;
-    if (!this.isOlder) return true;
-    this.log.error(
-      'the database is older than when this process last wrote to it: it was restored, or a failover lost data',
-    );
-    await this.holdOlder();
-    this.isOlder = false;
-    return false;
   }
 }

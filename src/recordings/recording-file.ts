@@ -33,20 +33,13 @@ export function recordingFile(id: string, mediaType: string, size: number) {
   return { fileName: `${id}.${ENDINGS[contentType] ?? 'bin'}`, contentType, size };
 }
 
-/** The length and type of an incoming recording, from its headers. */
-interface RecordingBody {
-  /** Bytes. */
-  length: number;
-  mediaType: string;
-}
-
 /**
- * Reads the headers of a recording's upload. Its length has to be known before its first byte leaves: stores of
- * pre-signed URLs refuse chunked bodies.
+ * Reads the length in bytes and the media type of an incoming recording from its headers. The length has to be known
+ * before the first byte leaves: stores of pre-signed URLs refuse chunked bodies.
  *
  * @throws {Problem} 411 `length-required`, 400 `empty-recording`, 415
  */
-export function recordingBody(headers: IncomingHttpHeaders): RecordingBody {
+export function recordingBody(headers: IncomingHttpHeaders) {
   const mediaType = mediaTypeOf(headers['content-type']);
   if (mediaType.startsWith('multipart/')) throw unsupportedMediaType('the bare bytes of one recording');
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';

@@ -9,11 +9,9 @@ export class SendingResponse {
   heldBySetting!: boolean;
   /** Null if nothing is held */
   since!: Date | null;
-  /** The id of the key or person that holds; `system` if a process noticed an older database, `setting` for `HOLD_SENDING` */
+  /** The id of the key or person that holds; `setting` for `HOLD_SENDING` */
   by!: string | null;
   reason!: string | null;
-  /** True if a process noticed an older database: the release is one after a restore */
-  restored!: boolean;
 }
 
 export class SendingRequest {

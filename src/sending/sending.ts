@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Audit } from '../audit/audit.js';
-import { type Actor, SYSTEM } from '../audit/audit-record.js';
+import type { Actor } from '../audit/audit-record.js';
 import { Env } from '../config/env.js';
 import { PrismaService, type Tx } from '../database/prisma.service.js';
 import { Feed } from '../feed/feed.js';
@@ -18,9 +18,6 @@ const IS_HELD = 'EXISTS (SELECT FROM sending_hold)';
 /** The holder when a process starts with HOLD_SENDING, and its reason. */
 const BY_SETTING = { by: 'setting', reason: 'HOLD_SENDING' };
 
-/** The holder when a process noticed an older database, and its reason. Its release is one after a restore. */
-const OLDER_DATABASE = { by: SYSTEM.id, reason: 'older-database' };
-
 /**
  * The hold of calls to the platform. While sending is held, everything is received, and only reading calls are sent.
  * The hold is a row in PostgreSQL, so that it applies to all processes immediately and survives restarts.
@@ -36,12 +33,11 @@ export class Sending implements OnApplicationBootstrap {
     private readonly feed: Feed,
     private readonly notifier: QueueNotifier,
     private readonly restores: Restores,
-    private readonly worker: WorkerProcess,
+    worker: WorkerProcess,
   ) {
     worker.watch(IS_HELD, (isHeld) => {
       this.isHeld = isHeld;
     });
-    worker.onOlderDatabase(() => this.holdOlderDatabase());
   }
 
   /** True if sending was held at this process's last heartbeat; for views. */
@@ -53,7 +49,7 @@ export class Sending implements OnApplicationBootstrap {
   async onApplicationBootstrap(): Promise<void> {
     if (!this.env.HOLD_SENDING) return;
     await this.prisma.transaction(async (tx) => {
-      const isNew = await this.hold(tx, BY_SETTING, [BY_SETTING.by, OLDER_DATABASE.by]);
+      const isNew = await this.hold(tx, BY_SETTING, BY_SETTING.by);
       if (isNew) await this.audit.system('sending.held', {}, BY_SETTING.reason, tx);
     });
   }
@@ -63,9 +59,9 @@ export class Sending implements OnApplicationBootstrap {
     return this.env.HOLD_SENDING ? 'TRUE' : IS_HELD;
   }
 
-  /** True if a call that changes something may be sent now. Call it before each one: it commits a mark of the call. */
+  /** True if a call that changes something may be sent now, by the database. Ask before each one. */
   async isAllowed(): Promise<boolean> {
-    return this.worker.mark(`NOT ${this.heldSql}`);
+    return !this.env.HOLD_SENDING && (await this.prisma.sendingHold.findFirst()) === null;
   }
 
   async read(db: Pick<Tx, 'sendingHold'> = this.prisma): Promise<SendingResponse> {
@@ -73,23 +69,18 @@ export class Sending implements OnApplicationBootstrap {
     const heldBySetting = this.env.HOLD_SENDING;
     const none = { by: null, reason: null };
     const { by, reason } = hold ? { by: hold.heldBy, reason: hold.reason } : heldBySetting ? BY_SETTING : none;
-    const held = heldBySetting || hold !== null;
-    return { held, heldBySetting, since: hold?.since ?? null, by, reason, restored: by === OLDER_DATABASE.by };
+    return { held: heldBySetting || hold !== null, heldBySetting, since: hold?.since ?? null, by, reason };
   }
 
   /** Names the start, the holder and the reason of a hold, and how to release it. */
   @HealthIndicator({ name: 'sending', needs: ['database'] })
   async health(): Promise<Health> {
-    const { held, heldBySetting, since, by, reason, restored } = await this.read();
-    const flag = by === BY_SETTING.by ? ', with --restored after a restore' : restored ? ' --restored' : '';
-    const command = `npx notebridge release${flag}`;
-    const begin = since && { since };
+    const { held, heldBySetting, since, by, reason } = await this.read();
+    const command = `npx notebridge release${by === BY_SETTING.by ? ', with --restored after a restore' : ''}`;
+    const values = { by: by ?? '', reason: reason ?? '', command };
     return healthOf([
       heldBySetting && { code: 'sending-held-by-setting' },
-      held && !heldBySetting && restored && { code: 'older-database', values: { command }, ...begin },
-      held &&
-        !heldBySetting &&
-        !restored && { code: 'sending-held', values: { by: by ?? '', reason: reason ?? '', command }, ...begin },
+      held && !heldBySetting && { code: 'sending-held', values, ...(since && { since }) },
     ]);
   }
 
@@ -105,7 +96,7 @@ export class Sending implements OnApplicationBootstrap {
     }
     const set = await this.prisma.transaction(
       async (tx) => {
-        if (held) await this.hold(tx, { by: by.id, reason: reason ?? '' }, [OLDER_DATABASE.by]);
+        if (held) await this.hold(tx, { by: by.id, reason: reason ?? '' }, null);
         else await this.release(tx, restored);
         const because = reason === undefined ? '' : ` for ${reason}`;
         await this.audit.store(tx, `${held ? 'held' : 'released'}${because}${restored ? ', restored' : ''}`);
@@ -118,31 +109,21 @@ export class Sending implements OnApplicationBootstrap {
     return set;
   }
 
-  /** Holds because the database is older than when this process last wrote to it. */
-  async holdOlderDatabase(): Promise<void> {
-    await this.prisma.transaction(async (tx) => {
-      await this.hold(tx, OLDER_DATABASE);
-      await this.audit.system('sending.held', {}, OLDER_DATABASE.reason, tx);
-    });
-    this.isHeld = true;
-  }
-
-  /** Stores a hold from now on, unless one of `others` holds. @returns false if so */
-  private async hold(tx: Tx, { by, reason }: typeof BY_SETTING, others: string[] = []): Promise<boolean> {
+  /** Stores a hold from now on, unless `kept` holds. @returns false if so */
+  private async hold(tx: Tx, { by, reason }: typeof BY_SETTING, kept: string | null): Promise<boolean> {
     const stored = await tx.$executeRaw`
       INSERT INTO sending_hold AS h (held_by, reason) VALUES (${by}, ${reason})
       ON CONFLICT (id) DO UPDATE SET held_by = excluded.held_by, reason = excluded.reason, since = excluded.since
-      WHERE h.held_by <> ALL (${others})`;
+      WHERE h.held_by IS DISTINCT FROM ${kept}`;
     return stored > 0;
   }
 
   /** A database that was restored without a hold counts as restored now. */
   private async release(tx: Tx, restored: boolean): Promise<void> {
-    const [hold] = await tx.$queryRaw<[{ isOlder: boolean; since: Date }]>`
-      WITH hold AS (DELETE FROM sending_hold RETURNING held_by, since)
-      SELECT coalesce(bool_or(held_by = ${OLDER_DATABASE.by}), false) AS "isOlder",
-        coalesce(max(since), clock_timestamp()) AS since FROM hold`;
-    if (!restored && !hold.isOlder) return;
+    const [hold] = await tx.$queryRaw<[{ since: Date }]>`
+      WITH hold AS (DELETE FROM sending_hold RETURNING since)
+      SELECT coalesce(max(since), clock_timestamp()) AS since FROM hold`;
+    if (!restored) return;
     await this.feed.raiseEpoch(tx);
     await this.restores.release(tx, hold.since);
   }

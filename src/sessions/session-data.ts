@@ -28,7 +28,7 @@ export class SessionData implements OnModuleInit {
 
   onModuleInit(): void {
     this.data.register({
-      ...{ section: 'sessions', item: 'session' },
+      ...{ section: 'sessions', isList: true },
       tables: {
         sessions: { request: ERASED, facts: 'sessions stay findable; only the error message is erased' },
         session_documents: { fingerprint: SEEN },

@@ -119,13 +119,6 @@ describe('an export', () => {
     expect((await world.call('GET', '/v1/clients/nobody/export')).status).toBe(404);
   });
 
-  test('can be read line by line', async () => {
-    const { text } = await world.call('GET', `${PATH}/export`, { accept: 'application/x-ndjson' });
-    const lines = text.trimEnd().split('\n');
-    const kinds = lines.map((line) => (JSON.parse(line) as { kind: string }).kind);
-    expect([kinds[0], kinds.at(-1)]).toEqual(['client', 'complete']);
-  });
-
   test('contains its client’s data of each table, and the events of each session id', async () => {
     const requested = 'f0f0f0f0-0000-4000-8000-000000000000';
     await upload('', 'c/1,,Doppelta,Adler,nobody');

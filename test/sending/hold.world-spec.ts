@@ -28,11 +28,10 @@ const kindOfCall = (operation: OperationName, http = world.get(PlatformHttp)) =>
 describe('an operator', () => {
   it('holds and releases, which the audit log records with the change', async () => {
     expect(await sending()).toEqual({
-      ...{ held: false, heldBySetting: false, restored: false },
-      ...{ since: null, by: null, reason: null },
+      ...{ held: false, heldBySetting: false, since: null, by: null, reason: null },
     });
     const { status, body } = await hold();
-    const held = { held: true, heldBySetting: false, restored: false, by: 'admin', reason: 'CASE-1' };
+    const held = { held: true, heldBySetting: false, by: 'admin', reason: 'CASE-1' };
     expect([status, body]).toEqual([200, { ...held, since: world.now().toISOString() }]);
     await world.restart();
     expect(await sending()).toEqual(body);

@@ -10,7 +10,7 @@ export function SendingCard() {
   const mayChange = useScopes().includes('admin');
   const { data } = useSending();
   if (!data || !mayChange) return null;
-  const { held, heldBySetting, restored, since } = data;
+  const { held, heldBySetting, since } = data;
   const set = (body: { held: boolean; reason?: string; restored?: boolean }) => api.PUT('/v1/sending', { body });
   return (
     <Section card title="Sending">
@@ -18,9 +18,7 @@ export function SendingCard() {
         {heldBySetting
           ? 'The setting HOLD_SENDING is true. Remove it and restart, then release sending if an operator holds it too.'
           : held
-            ? restored
-              ? 'The database is older than before. Let the EHR send all people again, then release sending.'
-              : 'The platform is only read. To send changes again, release sending.'
+            ? 'The platform is only read. To send changes again, release sending.'
             : 'Sending is on: people, sessions and files go to the platform.'}
       </p>
       {!since && (
@@ -52,8 +50,8 @@ export function SendingCard() {
         >
           <p>All waiting changes go to the platform now. This cannot be undone.</p>
           <label>
-            <input type="checkbox" name="restored" defaultChecked={restored} /> The database was restored from a backup,
-            so clients without an email need a review, and the EHR must read the event feed from the beginning
+            <input type="checkbox" name="restored" /> The database was restored from a backup, so clients without an
+            email need a review, and the EHR must read the event feed from the beginning
           </label>
         </ConfirmedAction>
       )}

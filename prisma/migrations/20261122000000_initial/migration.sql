@@ -727,8 +727,6 @@ CREATE INDEX "handed_out_urls_handed_out_at_idx" ON "handed_out_urls"("handed_ou
 CREATE TABLE "workers" (
     "id" UUID NOT NULL,
     "roles" TEXT[],
-    "no" INTEGER NOT NULL,
-    "marks" INTEGER NOT NULL,
     "alive_until" TIMESTAMPTZ(3) NOT NULL,
     CONSTRAINT "workers_pkey" PRIMARY KEY ("id")
 );

@@ -3,7 +3,7 @@ import type { Api } from '../api/api.js';
 import { addServiceCommands } from './service.command.js';
 
 const SINCE = '2026-11-27T08:00:00.000Z';
-const HELD = { held: true, heldBySetting: false, since: SINCE, by: 'admin', reason: 'CASE-1', restored: false };
+const HELD = { held: true, heldBySetting: false, since: SINCE, by: 'admin', reason: 'CASE-1' };
 
 async function run(answer: object, ...args: string[]): Promise<{ sent: unknown[]; printed: string }> {
   const sent: unknown[] = [];
@@ -28,10 +28,8 @@ describe('hold', () => {
   });
 
   it('prints what the release needs', async () => {
-    const answer = { ...HELD, restored: true, heldBySetting: true };
-    const { printed } = await run(answer, 'hold', '--reason', 'CASE-1');
+    const { printed } = await run({ ...HELD, heldBySetting: true }, 'hold', '--reason', 'CASE-1');
     expect(printed.split('\n').slice(1)).toEqual([
-      'The database is older than before: release it with npx notebridge release --restored.',
       'HOLD_SENDING is true: remove the setting and restart before the release.',
     ]);
   });

@@ -74,11 +74,10 @@ async function setSending(api: Api, held: boolean, { reason, restored, json }: S
   printAnswer((await answer.json()) as SendingResponse, json, sendingLines);
 }
 
-function sendingLines({ held, heldBySetting, since, by, reason, restored }: SendingResponse): string {
+function sendingLines({ held, heldBySetting, since, by, reason }: SendingResponse): string {
   if (!held) return 'The hold has ended: pending changes go to the platform now.';
   return lines(
     since ? `Sending has been held since ${utc(new Date(since))} by ${by} (${reason}).` : 'Sending is held.',
-    restored && 'The database is older than before: release it with npx notebridge release --restored.',
     heldBySetting && 'HOLD_SENDING is true: remove the setting and restart before the release.',
   );
 }

@@ -46,7 +46,7 @@ export class ImportMentions implements OnModuleInit {
 
   onModuleInit(): void {
     this.data.register({
-      ...{ section: 'importRows', item: 'import-row' },
+      ...{ section: 'importRows', isList: true },
       tables: {
         imports: { files: 'names and columns of files', guards: 'numbers', totals: 'numbers' },
         import_rows: {

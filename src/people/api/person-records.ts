@@ -44,7 +44,7 @@ export class PersonRecords implements OnModuleInit {
 
   onModuleInit(): void {
     this.data.register({
-      ...{ section: 'client', model: PersonResponse },
+      ...{ section: 'client', isList: false, model: PersonResponse },
       tables: {
         people: PEOPLE_COLUMNS,
         client_providers: {},

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Audit } from '../../audit/audit.js';
-import { PrismaService, type Tx } from '../../database/prisma.service.js';
+import type { Tx } from '../../database/prisma.service.js';
 import type { PersonKey } from '../rules/profile.js';
 import { type Identity, identityOf } from './former-ids.repository.js';
 
@@ -17,8 +17,8 @@ export interface ErasedCopies {
 export interface ClientDataKind {
   /** The section of the export. */
   section: string;
-  /** The name of an item, if the section is a list. */
-  item?: string;
+  /** True if the section is a list, false if it is one object. */
+  isList: boolean;
   /**
    * Tables and their columns of bytes or JSON, the only ones that may contain personal and clinical data: `erased`, or
    * why an erasure keeps them.
@@ -44,17 +44,14 @@ export const ERASED = 'erased';
 export class ClientData {
   readonly kinds: ClientDataKind[] = [];
 
-  constructor(
-    private readonly prisma: PrismaService,
-    private readonly audit: Audit,
-  ) {}
+  constructor(private readonly audit: Audit) {}
 
   register(...kinds: ClientDataKind[]): void {
     this.kinds.push(...kinds);
   }
 
   async subjectOf(tx: Tx, { kind, externalId }: PersonKey): Promise<DataSubject> {
-    return { kind, externalId, ...(await identityOf(this.prisma.sql(tx), { kind, externalId })) };
+    return { kind, externalId, ...(await identityOf(tx, { kind, externalId })) };
   }
 
   /**

@@ -1,5 +1,4 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
-import type { Pool } from 'pg';
 import { Audit } from '../../audit/audit.js';
 import { AuditRepository } from '../../audit/audit.repository.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
@@ -18,27 +17,25 @@ export interface Identity {
   /** All current and former platform users. Someone who was deleted and returned, or was merged, has several. */
   platformUserIds: string[];
   /** Fingerprints of emails. */
-  emails: Buffer[];
+  emails: Uint8Array[];
 }
 
-const IDENTITY = `
-  WITH person AS MATERIALIZED (
-    SELECT id, external_id, platform_user_id, email_fingerprint, unsettled_email FROM people WHERE id = coalesce(
-      (SELECT person_id FROM former_ids WHERE kind = $1::person_kind AND external_id = $2),
-      (SELECT id FROM people WHERE kind = $1::person_kind AND external_id = $2 AND wanted_version > 0)))
-  SELECT (SELECT id FROM person),
-    ARRAY(SELECT $2 UNION SELECT external_id FROM person
-      UNION SELECT external_id FROM former_ids WHERE person_id IN (SELECT id FROM person)) AS "externalIds",
-    ARRAY(SELECT platform_user_id FROM person WHERE platform_user_id IS NOT NULL
-      UNION SELECT platform_user_id FROM platform_users WHERE person_id IN (SELECT id FROM person)) AS "platformUserIds",
-    ARRAY(SELECT email_fingerprint FROM person WHERE email_fingerprint IS NOT NULL
-      UNION SELECT unsettled_email FROM person WHERE unsettled_email IS NOT NULL
-      UNION SELECT fingerprint FROM email_claims WHERE person_id IN (SELECT id FROM person)) AS emails`;
-
 /** Finds the person that a current or former id means. An unknown id has only itself as an id. */
-export async function identityOf(sql: Pick<Pool, 'query'>, { kind, externalId }: PersonKey): Promise<Identity> {
-  const { rows } = await sql.query<Identity>(IDENTITY, [kind, externalId]);
-  return rows[0] as Identity;
+export async function identityOf(db: Pick<Tx, '$queryRaw'>, { kind, externalId }: PersonKey): Promise<Identity> {
+  const [identity] = await db.$queryRaw<[Identity]>`
+    WITH person AS MATERIALIZED (
+      SELECT id, external_id, platform_user_id, email_fingerprint, unsettled_email FROM people WHERE id = coalesce(
+        (SELECT person_id FROM former_ids WHERE kind = ${kind}::person_kind AND external_id = ${externalId}),
+        (SELECT id FROM people WHERE kind = ${kind}::person_kind AND external_id = ${externalId} AND wanted_version > 0)))
+    SELECT (SELECT id FROM person),
+      ARRAY(SELECT ${externalId} UNION SELECT external_id FROM person
+        UNION SELECT external_id FROM former_ids WHERE person_id IN (SELECT id FROM person)) AS "externalIds",
+      ARRAY(SELECT platform_user_id FROM person WHERE platform_user_id IS NOT NULL
+        UNION SELECT platform_user_id FROM platform_users WHERE person_id IN (SELECT id FROM person)) AS "platformUserIds",
+      ARRAY(SELECT email_fingerprint FROM person WHERE email_fingerprint IS NOT NULL
+        UNION SELECT unsettled_email FROM person WHERE unsettled_email IS NOT NULL
+        UNION SELECT fingerprint FROM email_claims WHERE person_id IN (SELECT id FROM person)) AS emails`;
+  return identity;
 }
 
 /** The person that a former id means now. */
@@ -75,22 +72,17 @@ export class FormerIdsRepository implements OnModuleInit {
     private readonly subjectIds: SubjectIds,
   ) {}
 
-  private get pool(): Pool {
-    return this.prisma.pool;
-  }
-
   onModuleInit(): void {
     for (const kind of ['provider', 'client'] as const) {
-      const find = async (sql: Pick<Pool, 'query'>, externalId: string) =>
-        (await identityOf(sql, { kind, externalId })).externalIds;
-      this.entries.registerIds(kind, find);
-      this.subjectIds.register(`${kind}s`, (id) => find(this.pool, id));
+      const find = async (db: Tx, externalId: string) => (await identityOf(db, { kind, externalId })).externalIds;
+      this.entries.registerIds(kind, async (sql, id) => find(await this.prisma.in(sql), id));
+      this.subjectIds.register(`${kind}s`, (id) => find(this.prisma, id));
     }
   }
 
   /** All platform users that a person has or had. */
   async users(key: PersonKey, tx?: Tx): Promise<string[]> {
-    return (await identityOf(tx ? this.prisma.sql(tx) : this.pool, key)).platformUserIds;
+    return (await identityOf(tx ?? this.prisma, key)).platformUserIds;
   }
 
   /** The successors of those ids that are former ones. */

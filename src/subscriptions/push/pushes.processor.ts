@@ -10,7 +10,6 @@ import { Feeder } from '../../queue/work/feeder.js';
 import { Host, WORKER } from '../../queue/work/host.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
 import { WorkStore } from '../../queue/work/work-store.js';
-import { Sending } from '../../sending/sending.js';
 import type { Outcome } from './attempts.repository.js';
 import { Endpoint, PUSH_FAULTS, type PushAnswer } from './endpoint.js';
 import { messageOf } from './message.js';
@@ -42,7 +41,6 @@ export class PushesProcessor extends Host implements OnModuleInit {
     private readonly clock: Clock,
     private readonly rows: PushesRepository,
     private readonly reader: FeedReader,
-    private readonly sending: Sending,
     private readonly endpoint: Endpoint,
     private readonly seal: SubscriptionSeal,
   ) {
@@ -62,8 +60,6 @@ export class PushesProcessor extends Host implements OnModuleInit {
     this.taken.set(id, row);
     const page = await this.read(row);
     if (!page) return this.settle(row, { kind: 'gone' });
-    // After the events are read, so that none of a restored database is pushed.
-    if (page.items.length > 0 && !(await this.sending.isAllowed())) return this.settle(row, { kind: 'stopped' });
     const target = this.seal.targetOf(row, this.clock.now());
     for (const event of page.items) {
       if (this.isLate(markedMs)) {

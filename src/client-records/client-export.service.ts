@@ -26,21 +26,21 @@ export class ClientExport implements OnModuleInit {
   onModuleInit(): void {
     this.data.register(
       {
-        ...{ section: 'unlinkedUsers', item: 'unlinked-user', tables: { platform_users: {} } },
+        ...{ section: 'unlinkedUsers', isList: true, tables: { platform_users: {} } },
         read: async ({ externalIds }) => this.unlinkedUsers(externalIds),
       },
       {
-        ...{ section: 'calls', item: 'call', tables: { platform_calls: {} } },
+        ...{ section: 'calls', isList: true, tables: { platform_calls: {} } },
         read: async ({ id }) => this.calls(id),
       },
       {
-        ...{ section: 'deliveries', item: 'delivery' },
+        ...{ section: 'deliveries', isList: true },
         tables: { webhook_deliveries: { body: ERASED, signature: ERASED } },
         read: async ({ platformUserIds }) => this.deliveries(platformUserIds),
         ...{ erase: eraseDeliveries, erased: 'webhooks' },
       },
       {
-        ...{ section: 'events', item: 'event', tables: { feed_events: { data: 'ids and states only' } } },
+        ...{ section: 'events', isList: true, tables: { feed_events: { data: 'ids and states only' } } },
         read: async ({ externalId, externalIds }) => this.events(externalIds, await this.sessions.idsOf(externalId)),
       },
     );
@@ -54,15 +54,14 @@ export class ClientExport implements OnModuleInit {
    */
   async sectionsOf(externalId: string, caller: Principal): Promise<Section[]> {
     const key = { kind: 'client', externalId } as const;
-    const client: DataSubject = { ...key, ...(await identityOf(this.prisma.pool, key)) };
+    const client: DataSubject = { ...key, ...(await identityOf(this.prisma, key)) };
     const sections: Section[] = [];
-    for (const { section: name, item, model, read } of this.data.kinds) {
+    for (const { section: name, isList, model, read } of this.data.kinds) {
       const items = await read(client);
-      const shown = model ? this.visible(model, caller, items) : items;
-      sections.push({ name, items: shown, ...(item !== undefined && { item }) });
+      sections.push({ name, isList, items: model ? this.visible(model, caller, items) : items });
     }
     // First the client, which is not a list.
-    return sections.sort((one, other) => Number(one.item !== undefined) - Number(other.item !== undefined));
+    return sections.sort((one, other) => Number(one.isList) - Number(other.isList));
   }
 
   private async *visible(model: new () => object, caller: Principal, items: AsyncIterable<object>) {
