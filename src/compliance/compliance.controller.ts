@@ -73,9 +73,10 @@ export class ComplianceController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ComplianceJobResponse> {
     requireCapability('compliance-submit', this.contract, this.env);
-    const job = request.isMultipart()
-      ? await this.submissions.submit(id, () => this.fromForm(request, signal))
-      : await this.fromJson(request.body).then((body) => this.submissions.submit(id, async () => body));
+    const body = request.isMultipart() ? undefined : await this.fromJson(request.body);
+    const read = async () => body ?? this.fromForm(request, signal);
+    // Many clients read an answer only after they have sent the whole body.
+    const job = await this.submissions.submit(id, read).finally(() => dropRest(request.raw));
     reply.header('location', `/v1/compliance/jobs/${job.id}`);
     return job;
   }
@@ -131,9 +132,6 @@ export class ComplianceController {
     this.forms += 1;
     try {
       return await jobBody(await readComplianceForm(request.parts(), upload));
-    } catch (error) {
-      await dropRest(request.raw);
-      throw error;
     } finally {
       this.forms -= 1;
     }
