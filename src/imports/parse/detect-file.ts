@@ -5,7 +5,7 @@ import { kindsOfColumns } from './csv/column-names.js';
 import { detectLayout } from './csv/layout.js';
 import type { FileKind, ImportFormat } from './row/import-row.js';
 import { encodingOf, notTextHint } from './text/file-text.js';
-import { type JsonObject, parseObject } from './text/json-object.js';
+import { type JsonObject, parseObject } from '../../text/json-object.js';
 
 /** A file before it is read. */
 export interface FileFacts {

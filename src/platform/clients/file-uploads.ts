@@ -47,14 +47,11 @@ export class FileUploads {
     const { capability, operation } = KINDS[kind];
     requireCapability(capability, this.contract, this.env);
     await this.audit.commitIntent();
-    const asked = this.platform.uploadTarget(operation, file, { signal });
-    const address = await asked.catch((error: unknown) => {
-      throw uploadProblem(error);
-    });
+    const address = await this.platform.uploadTarget(operation, file, { signal }).catch(fail);
     const fault = checkPublicUrl(address.uploadUrl, this.env);
     if (fault !== undefined) {
       const reason = `an upload address that is unsafe: it ${fault}`;
-      throw uploadProblem(new PlatformError('unknown-outcome', operation, { reason }));
+      return fail(new PlatformError('unknown-outcome', operation, { reason }));
     }
     await this.handedOut.remember(kind, address.url);
     return address;
@@ -75,9 +72,11 @@ export class FileUploads {
   ): Promise<string> {
     const { uploadUrl, method, headers, url } = await this.address(kind, file, signals.asking);
     const options = { contentLength: file.size, method, headers, signal: signals.sending };
-    await this.uploads.uploadTo(uploadUrl, source(), options).catch((error: unknown) => {
-      throw uploadProblem(error);
-    });
+    await this.uploads.uploadTo(uploadUrl, source(), options).catch(fail);
     return url;
   }
+}
+
+function fail(error: unknown): never {
+  throw uploadProblem(error);
 }

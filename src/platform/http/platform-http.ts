@@ -155,13 +155,19 @@ export function platformRequest(
   };
 }
 
-/** Fills the placeholders of headers, whose names become lower case. Percent-encodes characters that headers cannot contain. */
-export function fillHeaders(headers: Record<string, string>, parameters: CallParameters): Record<string, string> {
-  const filled = Object.entries(headers).map(([name, value]) => [
-    name.toLowerCase(),
-    fill(value, parameters, (text) => text.replace(/[^\x20-\x7e]+/gu, encodeWellFormed)),
-  ]);
-  return Object.fromEntries(filled);
+/**
+ * Fills the placeholders of headers, whose names become lower case. Percent-encodes characters that headers cannot contain.
+ *
+ * @param headers the last of a name counts; null removes it
+ */
+export function fillHeaders(headers: Record<string, string | null>, parameters: CallParameters) {
+  const filled: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    delete filled[name.toLowerCase()];
+    if (value === null) continue;
+    filled[name.toLowerCase()] = fill(value, parameters, (text) => text.replace(/[^\x20-\x7e]+/gu, encodeWellFormed));
+  }
+  return filled;
 }
 
 function credentials(contract: Contract, operation: OperationName, apiKey: string): Record<string, string> {
