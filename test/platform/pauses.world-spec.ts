@@ -1,6 +1,7 @@
 import { PrismaService } from '../../src/database/prisma.service.js';
 import type { PausingOperation } from '../../src/platform/pauses/apis.js';
 import { CallJudge, type Judged, type JudgedCall } from '../../src/platform/pauses/call-judge.js';
+import { CallsHealth } from '../../src/platform/pauses/calls-health.js';
 import type { Ending } from '../../src/platform/pauses/pause-rule.js';
 import { PausesRepository } from '../../src/platform/pauses/pauses.repository.js';
 import { useWorld } from '../world/use-world.js';
@@ -97,7 +98,7 @@ describe('a 404 of a path from the contract file', () => {
 
 test('a pause of one API is no reason why calls of the other stop', async () => {
   await answer('getSession', REFUSED_KEY);
-  const stopped = () => world.get(PausesRepository).stopped('user-management');
+  const stopped = () => world.get(CallsHealth).stopped('user-management');
   expect(await stopped()).toBeUndefined();
   await answer('checkUser', REFUSED_KEY);
   expect(await stopped()).toMatchObject({ code: 'platform-unauthorized', values: { operations: 'user management' } });

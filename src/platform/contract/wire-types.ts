@@ -20,11 +20,7 @@ export const SESSION_TYPES = [
 ] as const;
 
 /** Listed in the spec as "not yet supported". */
-export const COUPLE_SESSION_TYPES = [
-  'CoupleStandard',
-  'CoupleSoap',
-  'CoupleDap',
-] as const satisfies (typeof SESSION_TYPES)[number][];
+export const COUPLE_SESSION_TYPES = SESSION_TYPES.filter((type) => type.startsWith('Couple'));
 export const CLIENT_PRONOUNS = ['MasculineHim', 'FeminineHer', 'NeutralThem'] as const;
 export const RECORDING_CONTENTS = ['DictatedNotes', 'Recording'] as const;
 export const SESSION_STATES = ['InProgress', 'Processing', 'Done', 'Error'] as const;

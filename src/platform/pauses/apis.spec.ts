@@ -1,11 +1,13 @@
-import { SESSION_OPERATIONS, USER_OPERATIONS } from '../contract/capabilities.js';
+import { USER_OPERATIONS } from '../contract/capabilities.js';
 import { apiOf, isApi, KEYS, SESSIONS, USER_MANAGEMENT } from './apis.js';
 
 test.each(USER_OPERATIONS)('%s belongs to user management', (operation) => {
   expect(apiOf(operation)).toBe(USER_MANAGEMENT);
 });
 
-test.each(['createSession', 'getSession', 'getProcessingSession'] as const)('%s belongs to sessions', (operation) => {
+const SESSION_OPERATIONS = ['createSession', 'getSession', 'getProcessingSession'] as const;
+
+test.each(SESSION_OPERATIONS)('%s belongs to sessions', (operation) => {
   expect(apiOf(operation)).toBe(SESSIONS);
 });
 

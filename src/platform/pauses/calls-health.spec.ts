@@ -1,7 +1,7 @@
 import { SESSIONS, USER_MANAGEMENT } from './apis.js';
-import type { Pause } from './pause-rule.js';
+import { callsReasons, stopOf } from './calls-health.js';
+import type { Pause } from './pause-row.js';
 import { at, NOW, open } from './pauses.spec-support.js';
-import { callsReasons, stopOf } from './stop.js';
 
 const [since, later] = [at(-60_000), at(60_000)];
 

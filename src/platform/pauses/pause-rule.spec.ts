@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { KEYS, SESSIONS, USER_MANAGEMENT } from './apis.js';
-import { type Gate, gateOf, isClosed, isProbed, type Pause, probing, type Verdict } from './pause-rule.js';
+import type { Pause } from './pause-row.js';
+import { type Gate, gateOf, isClosed, isProbed, probing, type Verdict } from './pause-rule.js';
 import { at, type Heard, hear, hearAll, lostSubjects, NOW, open } from './pauses.spec-support.js';
 
 const api = open();
