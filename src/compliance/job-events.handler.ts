@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { PrismaService, type Tx } from '../database/prisma.service.js';
 import { Feed } from '../feed/feed.js';
 import { Contract } from '../platform/contract/contract.js';
-import type { JobEventType } from '../platform/contract/platform-event.js';
+import type { JobEventType } from '../platform/contract/wire-types.js';
 import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { type EventHandler, EventHandlers, type Handled, type InboxEvent } from '../webhooks/process/event-handlers.js';
 import { JobOutcomes } from './job-outcomes.repository.js';

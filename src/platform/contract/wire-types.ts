@@ -75,6 +75,7 @@ export const SESSION_EVENT_TYPES = [
 export type SessionEventType = (typeof SESSION_EVENT_TYPES)[number];
 export const EVENT_TYPES = [...PROCESSING_EVENT_TYPES, ...SESSION_EVENT_TYPES, 'USER_CREATED'] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
+export type JobEventType = Extract<EventType, `${string}_JOB_${string}`>;
 export const USER_ROLES = ['Client', 'HealthcareProvider', 'OrgAdmin'] as const;
 export type UserRole = (typeof USER_ROLES)[number];
 

@@ -1,17 +1,16 @@
-import { isJsonObject, parseJson } from '../../text/json-object.js';
-import { decodeText, jsonShapeFault } from '../../text/json-text.js';
-import type { Contract } from './contract.js';
-import { readPointer } from './json-pointer.js';
+import type { Contract } from '../../platform/contract/contract.js';
+import { readPointer } from '../../platform/contract/json-pointer.js';
 import {
   EVENT_TYPES,
   type EventType,
   isPlatformId,
+  type JobEventType,
   type SessionEvent,
   USER_ROLES,
   type UserRole,
-} from './wire-types.js';
-
-export type JobEventType = Extract<EventType, `${string}_JOB_${string}`>;
+} from '../../platform/contract/wire-types.js';
+import { isJsonObject, parseJson } from '../../text/json-object.js';
+import { decodeText, jsonShapeFault } from '../../text/json-text.js';
 
 /** The fields of an event that its handler uses. An optional field is null if it is missing or invalid. */
 export type PlatformEvent =
