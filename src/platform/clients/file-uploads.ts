@@ -8,7 +8,7 @@ import { PlatformError } from '../contract/platform-errors.js';
 import { type FileKind, HandedOutUrls } from '../upload/handed-out-urls.js';
 import { checkPublicUrl } from '../upload/public-url.js';
 import { UploadStream, uploadProblem } from '../upload/upload-stream.js';
-import { PlatformClient } from './platform-client.js';
+import { PlatformClient, type UploadFile } from './platform-client.js';
 import type { UploadAddressResponse } from './upload-address.dto.js';
 
 /** The capability and the operation that return an upload URL for each kind of file. */
@@ -16,14 +16,6 @@ const KINDS = {
   recording: { capability: 'recording-upload', operation: 'recordingUploadUrl' },
   compliance: { capability: 'compliance-upload', operation: 'complianceUploadUrl' },
 } as const;
-
-/** A file for the platform's store. Its name contains no personal data, because the platform gets it. */
-interface UploadFile {
-  fileName: string;
-  contentType: string;
-  /** In bytes; 0 if unknown. */
-  size: number;
-}
 
 /** Uploads files to the platform's store. Requests accept their URLs afterwards. */
 @Injectable()

@@ -18,6 +18,14 @@ export interface ProcessingSessionAnswer {
   raw: unknown;
 }
 
+/** A file for the platform's store. Its name contains no personal data, because the platform gets it. */
+export type UploadFile = {
+  fileName: string;
+  contentType: string;
+  /** In bytes; 0 if unknown. */
+  size: number;
+};
+
 /** The platform's answer about a compliance job. */
 export interface ComplianceJob {
   /** `unknown` if the contract does not locate the state, or does not name the final ones. */
@@ -26,10 +34,7 @@ export interface ComplianceJob {
   raw: unknown;
 }
 
-/**
- * Every operation of the platform except user management. All methods throw {@link PlatformError}. The outcome of a
- * create with an unreadable answer is unknown.
- */
+/** Every operation of the platform except user management. All methods throw {@link PlatformError}. */
 @Injectable()
 export class PlatformClient {
   constructor(
@@ -56,12 +61,7 @@ export class PlatformClient {
     return this.session('updateSessionTemplates', sessionId, { body: { noteTemplateIds } });
   }
 
-  /**
-   * Reads the session of a processing id.
-   *
-   * @param options `expectedSessionId` is the session that an earlier answer named; an answer that names another one is
-   *   unreadable
-   */
+  /** @param options an answer that names another session than `expectedSessionId`, if that is known, is unreadable */
   getProcessingSession(
     processingId: string,
     { expectedSessionId, ...options }: CallOptions & { expectedSessionId?: string | undefined } = {},
@@ -91,14 +91,10 @@ export class PlatformClient {
     });
   }
 
-  /**
-   * Requests a URL to which a file can be sent. If the answer has no complete URL, the outcome is unknown.
-   *
-   * @param file its size in bytes; the name must not contain personal data, because the platform gets it
-   */
+  /** Requests a URL to which a file can be sent. */
   uploadTarget(
     operation: 'recordingUploadUrl' | 'complianceUploadUrl',
-    file: { fileName: string; contentType: string; size: number },
+    file: UploadFile,
     options: CallOptions = {},
   ): Promise<UploadAddressResponse> {
     const { method = 'PUT', headers = {} } = this.contract.operations[operation].upload ?? {};

@@ -15,11 +15,7 @@ interface ContractFault {
   message: string;
 }
 
-/**
- * Finds all faults of a contract file, or the first place that is not JSON.
- *
- * @returns `contract` is undefined if the file has faults
- */
+/** Finds all faults of a contract file, or the first place that is not JSON. Only a file without faults is a contract. */
 export function checkContract(text: string): { faults: ContractFault[]; contract: Contract | undefined } {
   const json = text.replace(/^\uFEFF/, '');
   const faultAt = (offset: number, message: string, setting = ''): ContractFault => {

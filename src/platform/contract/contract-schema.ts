@@ -11,6 +11,7 @@ type OperationSchema = ReturnType<typeof operationSchema>;
 /** The name of a header (RFC 9110, section 5.6.2), except those that the HTTP client sets or that redirect a call. */
 const HEADER =
   /^(?!(connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$)[\w!#$%&'*+.^`|~-]+$/i;
+const headerName = matching(HEADER, 'must be the name of an HTTP header that the connection does not set itself');
 const PRINTABLE = /^[\x20-\x7e]*$/;
 const PLACEHOLDER = /\{([A-Za-z]+)\}/g;
 
@@ -37,7 +38,7 @@ export const contractSchema = settings('must hold a JSON object', {
   apiKey: maybe(
     'How the API key is sent. Without it, only `initiateAuth` can be called.',
     settings('must be an object with header and, if the platform wants one, scheme', {
-      header: v.pipe(headerName(), v.description('The header that carries the key.')),
+      header: v.pipe(headerName, v.description('The header that carries the key.')),
       scheme: maybe(
         'The word before the key. Without it, the header contains only the key.',
         matching(/^[\x21-\x7e]+$/, 'must be one word such as Bearer'),
@@ -89,11 +90,8 @@ function operationSchema(name: OperationName) {
       "Appended to `PLATFORM_BASE_URL` and its path. Must contain the operation's placeholders.",
       text((path) => (isPath(path) ? placeholderFaults(path, facts.parameters) : [NO_PATH]), NO_PATH),
     ),
-    headers: maybe(
-      'Headers of each call, such as a version of the API.',
-      texts(headerValue(placeholders), headerName()),
-    ),
-    query: maybe('Parameters of each call.', texts(template(placeholders))),
+    headers: maybe('Headers of each call, such as a version of the API.', texts(headerValue(placeholders), headerName)),
+    query: maybe('Parameters of each call.', texts(text((value) => placeholderFaults(value, placeholders)))),
     response: maybe(
       'The locations of values in the answer, as JSON Pointers (RFC 6901).',
       pointers([...Object.keys(facts.response), ...facts.needs, ...facts.mayRead]),
@@ -111,7 +109,7 @@ function operationSchema(name: OperationName) {
         method: maybe('How the file is sent to its URL.', v.picklist(['PUT', 'POST'], 'must be PUT or POST')),
         headers: maybe(
           'Headers that replace the usual ones; null removes a header.',
-          texts(v.nullable(headerValue(FILE_PARAMETERS)), headerName()),
+          texts(v.nullable(headerValue(FILE_PARAMETERS)), headerName),
         ),
       }),
     ),
@@ -139,19 +137,11 @@ function isPath(path: string): boolean {
   return isPlain && !path.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment));
 }
 
-function headerName() {
-  return matching(HEADER, 'must be the name of an HTTP header that the connection does not set itself');
-}
-
 function headerValue(placeholders: readonly string[]) {
   return text((value) => [
     ...(PRINTABLE.test(value) ? [] : ['must hold printable ASCII only']),
     ...placeholderFaults(value, placeholders),
   ]);
-}
-
-function template(placeholders: readonly string[]) {
-  return text((value) => placeholderFaults(value, placeholders));
 }
 
 function placeholderFaults(value: string, known: readonly string[]): string[] {

@@ -9,12 +9,7 @@ const OPERATOR_RETRY_SECONDS = 60;
 
 /** A failure, for the log and for the caller of this service. */
 interface Failure {
-  /**
-   * Says what happened and what to do.
-   *
-   * @param call the operation, with a status or a reason in brackets
-   * @param missing settings of the contract file
-   */
+  /** Says what happened and what to do. @param call the operation, with a status or a reason in brackets */
   sentence(call: string, missing: string): string;
   problem: ProblemType;
   retryAfterSeconds?: number;

@@ -128,10 +128,7 @@ type Parts = v.InferOutput<typeof parts>;
 /** A Session as the spec has it. */
 export type Session = Parts & { sessionId: string; state: SessionState };
 
-/**
- * The readable part of a Session (spec, Resources). A field that is absent although the spec requires it is unreadable:
- * what is known of it stays.
- */
+/** The readable part of a Session (spec, Resources). A field that the spec requires and that is absent is unreadable. */
 export interface SessionAnswer extends Partial<Parts> {
   sessionId: string;
   /** One of SESSION_STATES, or another text of the platform. */

@@ -162,9 +162,7 @@ export interface Bounds {
 /**
  * Makes one attempt, whose connection is reset after a timeout or an abort.
  *
- * @param clock measures the timeouts
- * @throws {PlatformError} from `work`; for its other errors, `unreachable` if nothing was sent, and `unknown-outcome` if
- *   a byte may have been
+ * @throws {PlatformError} `unreachable` if nothing was sent, and `unknown-outcome` if a byte may have been
  */
 export async function attemptWithin<T>(
   ways: Ways,

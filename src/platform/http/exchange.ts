@@ -24,12 +24,7 @@ interface ExchangeOptions extends Omit<Bounds, 'totalMs'> {
   ways: Ways;
 }
 
-/**
- * Makes one HTTP attempt, without retries and redirects.
- *
- * @returns a 2xx answer
- * @throws {PlatformError} for any other outcome
- */
+/** Makes one HTTP attempt, without retries and redirects. @throws {PlatformError} for any outcome but a 2xx answer */
 export async function exchange(
   operation: OperationName,
   request: PlatformRequest,

@@ -10,10 +10,7 @@ import { isPlatformId } from '../contract/wire-types.js';
 export class PlatformAnswer {
   #parsed: { value: unknown } | undefined;
 
-  /**
-   * @param text undefined if it is not UTF-8
-   * @param contract locates the values
-   */
+  /** @param text undefined if it is not UTF-8 */
   constructor(
     readonly operation: OperationName,
     readonly status: number,
@@ -91,13 +88,7 @@ export class PlatformAnswer {
   }
 }
 
-/**
- * Converts an answer other than 2xx to an error.
- *
- * @param answer without `text` if that is too long or not UTF-8
- * @param now the time to which a Retry-After date is compared
- * @param messageAt the location of the platform's message, if the contract has one
- */
+/** Converts an answer other than 2xx to an error. @param messageAt where the contract locates the platform's message */
 export function errorForAnswer(
   operation: PlatformError['operation'],
   answer: { status: number; retryAfter: unknown; text?: string | undefined; isPage?: boolean },

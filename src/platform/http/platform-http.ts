@@ -38,7 +38,7 @@ const OUTCOMES = ['ok', 'unreadable', ...PLATFORM_ERROR_KINDS] as const;
 
 /**
  * Makes the HTTP calls to the platform. Each call is one attempt over a new connection, because the outcome of a call over
- * a kept one is unknown if the platform closes it at that moment. The exchange itself is in exchange.ts.
+ * a kept one is unknown if the platform closes it at that moment.
  */
 @Injectable()
 export class PlatformHttp {
@@ -67,12 +67,7 @@ export class PlatformHttp {
     );
   }
 
-  /**
-   * Makes one HTTP attempt. Never retries it, and never follows redirects.
-   *
-   * @param read reads a 2xx answer for the caller
-   * @throws {PlatformError} if there is no readable 2xx answer
-   */
+  /** Makes one HTTP attempt. @param read reads a 2xx answer @throws {PlatformError} if there is no readable 2xx answer */
   async call<T>(call: PlatformCall, read: (answer: PlatformAnswer) => T): Promise<T> {
     const { operation } = call;
     const begun = this.clock.monotonicMs();
@@ -115,11 +110,7 @@ const ONLY_PLACEHOLDER = /^\{([A-Za-z]+)\}$/;
 /** Values that would change the path instead of being a segment of it, encoded or not. */
 const NO_PATH_SEGMENT = /^\.{0,2}$/;
 
-/**
- * Builds the request of a call. Pure.
- *
- * @throws {PlatformError} `not-configured` if the contract lacks a setting, `rejected` if a parameter cannot be in a URL
- */
+/** Builds the request of a call. @throws {PlatformError} `not-configured`, or `rejected` if a URL cannot hold a parameter */
 export function platformRequest(
   contract: Contract,
   env: Pick<Env, 'PLATFORM_BASE_URL' | 'PLATFORM_API_KEY'>,
@@ -153,11 +144,7 @@ export function platformRequest(
   };
 }
 
-/**
- * Fills the placeholders of headers, whose names become lower case. Percent-encodes characters that headers cannot contain.
- *
- * @param headers the last of a name counts; null removes it
- */
+/** Fills headers, whose names become lower case; null removes one. Percent-encodes characters that headers cannot contain. */
 export function fillHeaders(headers: Record<string, string | null>, parameters: CallParameters) {
   const filled: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {

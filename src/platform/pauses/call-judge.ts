@@ -49,10 +49,8 @@ export class CallJudge {
   ) {}
 
   /**
-   * Lets a call go out, unless calls pause. While they do and their time is over, it is marked as the probe, so that no other
-   * one goes before it is answered.
+   * Lets a call go out, unless calls pause. When their time is over, one call probes; no other goes before it is answered.
    *
-   * @param pauses as they were read in this transaction
    * @param answerMs after which it is surely answered
    * @returns the keys of the pauses that it probes; undefined if it must not go
    */
