@@ -286,7 +286,7 @@ export default [
   {
     files: ['simulator/**/*.ts'],
     rules: restrict(boundaries.axios, boundaries.queue, {
-      regex: '/src/(?!platform/(contract/(wire-types|session-answer)|webhook-signature)\\.js$)',
+      regex: '/src/(?!(platform/contract/(wire-types|session-answer)|webhooks/receive/webhook-signature)\\.js$)',
       message: 'The simulator shares only the wire types and the webhook signature with the service.',
     }),
   },

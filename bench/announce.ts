@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { signWebhook } from '../src/platform/webhook-signature.js';
+import { signWebhook } from '../src/webhooks/receive/webhook-signature.js';
 
 /**
  * Sends the platform's webhook that announces notes.

@@ -1,7 +1,7 @@
 // Sends signed webhooks over raw keep-alive sockets. It gets an order as a message, and replies with its measurements.
 import { randomUUID } from 'node:crypto';
 import { createConnection, type Socket } from 'node:net';
-import { signWebhook } from '../src/platform/webhook-signature.js';
+import { signWebhook } from '../src/webhooks/receive/webhook-signature.js';
 import { percentile } from './bench-row.js';
 
 const CONNECTIONS = 64;

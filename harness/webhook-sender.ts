@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SeededRandom } from '../simulator/seeded-random.js';
-import { signWebhook } from '../src/platform/webhook-signature.js';
+import { signWebhook } from '../src/webhooks/receive/webhook-signature.js';
 
 /** Timeout for one answer (specification, Limits). */
 const ANSWER_MS = 5_000;

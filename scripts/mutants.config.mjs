@@ -11,7 +11,7 @@ const RULES = [
   'src/sessions/model/session-row.ts',
   'src/sessions/model/apply-fetch.ts',
   'src/platform/pauses/pause-rule.ts',
-  'src/platform/webhook-signature.ts',
+  'src/webhooks/receive/webhook-signature.ts',
   'src/webhooks/receive/verify-delivery.ts',
   'src/webhooks/receive/refusals.ts',
   'src/subscriptions/push/message.ts',

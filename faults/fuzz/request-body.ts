@@ -1,5 +1,5 @@
 import { EVENT_TYPES } from '../../src/platform/contract/wire-types.js';
-import { signWebhook } from '../../src/platform/webhook-signature.js';
+import { signWebhook } from '../../src/webhooks/receive/webhook-signature.js';
 import type { Draft } from './draft.js';
 import type { Place } from './fit-values.js';
 import { importFile, multipart } from './form-bodies.js';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { signWebhook } from '../../src/platform/webhook-signature.js';
+import { signWebhook } from '../../src/webhooks/receive/webhook-signature.js';
 
 /** Pause before a retry. */
 const RETRY_MS = 500;

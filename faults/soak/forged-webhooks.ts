@@ -1,4 +1,4 @@
-import { signWebhook } from '../../src/platform/webhook-signature.js';
+import { signWebhook } from '../../src/webhooks/receive/webhook-signature.js';
 import { WEBHOOK_SECRET, type World } from '../world.js';
 
 /** Webhooks that are not the platform's. */

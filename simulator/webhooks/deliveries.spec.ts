@@ -1,7 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
-import { matchingSecret } from '../../src/platform/webhook-signature.js';
+import { matchingSecret } from '../../src/webhooks/receive/webhook-signature.js';
 import { callSimulator } from '../../test/support/simulator-call.js';
 import { buildSimulator, type Simulator } from '../app.js';
 import type { Settings } from '../settings.js';

@@ -1,7 +1,7 @@
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { WEBHOOK_SIGNATURE_HEADER, WEBHOOK_TIMESTAMP_HEADER } from '../../src/platform/contract/wire-types.js';
-import { signWebhook } from '../../src/platform/webhook-signature.js';
+import { signWebhook } from '../../src/webhooks/receive/webhook-signature.js';
 
 /** The result of one attempt: an HTTP status, or why there was none. */
 interface WebhookAnswer {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Tx } from '../database/prisma.service.js';
 import { Feed } from '../feed/feed.js';
-import type { JobEventType } from '../platform/contract/platform-event.js';
+import type { JobEventType } from '../platform/contract/wire-types.js';
 import { type EventHandler, EventHandlers, type Handled, type InboxEvent } from '../webhooks/process/event-handlers.js';
 import { afterEvent } from './job-rules.js';
 import { JobsRepository } from './jobs.repository.js';

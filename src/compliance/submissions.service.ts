@@ -8,7 +8,8 @@ import { PlatformClient } from '../platform/clients/platform-client.js';
 import { SentData } from '../platform/clients/sent-data.js';
 import { PlatformError, platformProblem } from '../platform/contract/platform-errors.js';
 import type { SubmitComplianceJobRequest } from '../platform/contract/wire-types.js';
-import { CallGate, endingOf, OK } from '../sessions/fetch/call-gate.js';
+import { endingOf, OK, RequestCalls } from '../platform/pauses/request-calls.js';
+import { CallGate } from '../sessions/fetch/call-gate.js';
 import type { ComplianceJobResponse } from './compliance.dto.js';
 import { ComplianceJobs } from './compliance-jobs.service.js';
 import { ComplianceSeal, type LockedJob } from './job-row.js';
@@ -39,6 +40,7 @@ export class Submissions {
     private readonly seal: ComplianceSeal,
     private readonly platform: PlatformClient,
     private readonly gate: CallGate,
+    private readonly calls: RequestCalls,
     private readonly sent: SentData,
     private readonly audit: Audit,
     private readonly clock: Clock,
@@ -92,7 +94,7 @@ export class Submissions {
     return this.prisma.transaction(async (tx) => {
       const row = await this.rows.lock(tx, id);
       if (row?.state !== 'Uploading' || row.callNo !== callNo) throw notSubmitted();
-      await this.gate.refuseLimited(tx, OPERATION, row.now);
+      await this.calls.admit(OPERATION, tx);
       const sealed = toBytes(this.seal.files.seal(id, files.map((file) => file.id))); // biome-ignore format: short
       const times = { attemptedAt: row.now, giveUpAt: after(row.now, this.gate.callMs) };
       return this.rows.save(tx, row, { changes: { state: 'Submitting', files: sealed, ...times } });

@@ -12,6 +12,7 @@ import { CallJudge } from './pauses/call-judge.js';
 import { CallLog } from './pauses/call-log.repository.js';
 import { CallsHealth } from './pauses/calls-health.js';
 import { PausesRepository } from './pauses/pauses.repository.js';
+import { RequestCalls } from './pauses/request-calls.js';
 import { HandedOutUrls } from './upload/handed-out-urls.js';
 import { UploadStream } from './upload/upload-stream.js';
 
@@ -21,7 +22,7 @@ const contract = {
   inject: [Env],
 };
 const clients = [UsersClient, PlatformClient, FileUploads, HandedOutUrls, SentData];
-const pauses = [CallJudge, CallLog, CallsHealth, PausesRepository];
+const pauses = [CallJudge, CallLog, CallsHealth, PausesRepository, RequestCalls];
 
 /** Access to the therapy-notes platform. */
 @Module({

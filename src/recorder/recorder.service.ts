@@ -7,6 +7,7 @@ import { PlatformClient } from '../platform/clients/platform-client.js';
 import { requireCapability } from '../platform/contract/capabilities.js';
 import { Contract } from '../platform/contract/contract.js';
 import { platformProblem } from '../platform/contract/platform-errors.js';
+import { RequestCalls } from '../platform/pauses/request-calls.js';
 import type { LaunchRequest } from './recorder.dto.js';
 import { recorderUrl, redirectFault } from './recorder-url.js';
 
@@ -18,6 +19,7 @@ export class RecorderService {
     private readonly contract: Contract,
     private readonly people: ResolvedPartiesRepository,
     private readonly platform: PlatformClient,
+    private readonly calls: RequestCalls,
     private readonly audit: Audit,
   ) {}
 
@@ -57,7 +59,8 @@ export class RecorderService {
   private async token(provider: string, providerUserId: string, signal: AbortSignal): Promise<string> {
     this.audit.about('provider', provider);
     await this.audit.commitIntent();
-    return this.platform.initiateAuth(providerUserId, { signal }).catch((error: unknown) => {
+    const ask = () => this.platform.initiateAuth(providerUserId, { signal });
+    return this.calls.make('initiateAuth', providerUserId, ask, signal).catch((error: unknown) => {
       throw platformProblem(error);
     });
   }

@@ -1,6 +1,7 @@
 import { PrismaService } from '../../src/database/prisma.service.js';
-import type { PausingOperation } from '../../src/platform/pauses/apis.js';
+import type { OperationName } from '../../src/platform/contract/operations.js';
 import { CallJudge, type Judged, type JudgedCall } from '../../src/platform/pauses/call-judge.js';
+import { CallsHealth } from '../../src/platform/pauses/calls-health.js';
 import type { Ending } from '../../src/platform/pauses/pause-rule.js';
 import { PausesRepository } from '../../src/platform/pauses/pauses.repository.js';
 import { useWorld } from '../world/use-world.js';
@@ -15,24 +16,24 @@ const FORBIDDEN: Ending = { kind: 'unauthorized', status: 403 };
 const NOT_ALLOWED: Ending = { kind: 'rejected', status: 405, isWrongAddress: true };
 
 /** A call that the platform answers at once. */
-function answer(operation: PausingOperation, ending: Ending, more: Partial<JudgedCall> = {}): Promise<Judged> {
+function answer(operation: OperationName, ending: Ending, more: Partial<JudgedCall> = {}): Promise<Judged> {
   const now = world.now();
   const beganAt = new Date(now.getTime() - 1);
   const call = { operation, subject: 's', beganAt, probes: [], refused: null, ...more };
   return world.get(PrismaService).transaction((tx) => world.get(CallJudge).judge(tx, call, ending, now));
 }
 
-const verdictOf = async (operation: PausingOperation, ending: Ending) => (await answer(operation, ending)).verdict;
+const verdictOf = async (operation: OperationName, ending: Ending) => (await answer(operation, ending)).verdict;
 
 /** The pauses that a call probes, or undefined if it must not go. */
-function admit(operation: PausingOperation): Promise<string[] | undefined> {
+function admit(operation: OperationName): Promise<string[] | undefined> {
   return world.get(PrismaService).transaction(async (tx) => {
     const pauses = await world.get(PausesRepository).read(tx);
     return world.get(CallJudge).admit(tx, pauses, operation, world.now(), 1_000);
   });
 }
 
-const APIS: [PausingOperation, PausingOperation, PausingOperation][] = [
+const APIS: [OperationName, OperationName, OperationName][] = [
   ['createClient', 'checkUser', 'getSession'],
   ['getSession', 'createSession', 'checkUser'],
 ];
@@ -97,7 +98,7 @@ describe('a 404 of a path from the contract file', () => {
 
 test('a pause of one API is no reason why calls of the other stop', async () => {
   await answer('getSession', REFUSED_KEY);
-  const stopped = () => world.get(PausesRepository).stopped('user-management');
+  const stopped = () => world.get(CallsHealth).stopped('user-management');
   expect(await stopped()).toBeUndefined();
   await answer('checkUser', REFUSED_KEY);
   expect(await stopped()).toMatchObject({ code: 'platform-unauthorized', values: { operations: 'user management' } });

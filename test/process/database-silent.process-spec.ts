@@ -8,7 +8,7 @@ import { newPool } from '../../src/database/connect/pools.js';
 import { Database } from '../../src/database/database.js';
 import { PrismaService } from '../../src/database/prisma.service.js';
 import type { HealthReport } from '../../src/operations/overview/health-report.js';
-import { signWebhook } from '../../src/platform/webhook-signature.js';
+import { signWebhook } from '../../src/webhooks/receive/webhook-signature.js';
 import { WEBHOOK_SECRET } from '../support/app.js';
 import { many, providerLine, providersCsv } from '../support/bulk.js';
 import { freshDatabase, type TestDatabase } from '../support/databases.js';

@@ -1,6 +1,6 @@
 import { until } from '../../harness/until.js';
-import { signWebhook } from '../../src/platform/webhook-signature.js';
 import type { InboxEvent } from '../../src/webhooks/process/event-handlers.js';
+import { signWebhook } from '../../src/webhooks/receive/webhook-signature.js';
 import { WEBHOOK_SECRET } from './app.js';
 
 /** A request that is signed like the platform's. */

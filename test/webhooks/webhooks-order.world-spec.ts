@@ -1,7 +1,7 @@
 import type { Tx } from '../../src/database/prisma.service.js';
-import { signWebhook } from '../../src/platform/webhook-signature.js';
 import { EventHandlers, type Handled, type InboxEvent } from '../../src/webhooks/process/event-handlers.js';
 import { InboxWriter } from '../../src/webhooks/receive/inbox.writer.js';
+import { signWebhook } from '../../src/webhooks/receive/webhook-signature.js';
 import { deliver, sessionEvent, sessionOf, signed } from '../support/webhook-requests.js';
 import { useWorld } from '../world/use-world.js';
 

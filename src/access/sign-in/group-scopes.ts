@@ -1,3 +1,4 @@
+import { parseObject } from '../../text/json-object.js';
 import { SCOPES, type Scope } from '../identity/scope.js';
 
 /** The scopes of each group or role of the provider. */
@@ -5,7 +6,7 @@ export type GroupScopes = ReadonlyMap<string, readonly Scope[]>;
 
 /** Reads OIDC_SCOPES. @throws {Error} that names each fault */
 export function readGroupScopes(json: string): GroupScopes {
-  const groups = parse(json);
+  const groups = parseObject(json) ?? {};
   const faults = Object.entries(groups).flatMap(([group, scopes]) => {
     if (!Array.isArray(scopes) || scopes.length === 0) return [`${group} needs a list of scopes`];
     return scopes.filter((scope) => !SCOPES.includes(scope)).map((scope) => `${group} has the unknown scope ${scope}`);
@@ -19,13 +20,4 @@ export function readGroupScopes(json: string): GroupScopes {
 /** The scopes of a person. @param claim the names of the groups that a provider put into the ID token, or one name */
 export function scopesOfGroups(groups: GroupScopes, claim: unknown): ReadonlySet<Scope> {
   return new Set([claim].flat().flatMap((group) => groups.get(group as string) ?? []));
-}
-
-function parse(json: string): object {
-  try {
-    const value: unknown = JSON.parse(json);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
-  } catch {
-    return {};
-  }
 }

@@ -28,7 +28,7 @@ interface Probe {
 /** Sends one call to the platform as the service does: with its timeouts, its proxy and its checks of certificates. */
 export async function probePlatform(env: Env, contract: Contract): Promise<Probe> {
   const { operation, body } = CALL;
-  const sent = platformRequest(contract, { base: env.PLATFORM_BASE_URL, apiKey: env.PLATFORM_API_KEY }, CALL);
+  const sent = platformRequest(contract, env, CALL);
   const { query } = contract.operations[operation];
   const isShown = (name: string) => name === 'accept' || name === 'content-type';
   // The key is in a header, and other headers and the query may contain secrets, too.

@@ -1,6 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { Type } from 'class-transformer';
 import { IsInt, IsOptional, Max, Min } from 'class-validator';
+import { parseJson } from '../../text/json-object.js';
 import { isMoment } from '../../text/moment.js';
 import { Problem } from '../problem/problem.js';
 import { OptionalText } from './fields.js';
@@ -77,11 +78,7 @@ export function decodeCursor<K extends CursorKey>(
 
 function parsed(cursor: string): unknown {
   if (!/^[A-Za-z0-9_-]+$/.test(cursor)) return undefined;
-  try {
-    return JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
-  } catch {
-    return undefined;
-  }
+  return parseJson(Buffer.from(cursor, 'base64url').toString('utf8'));
 }
 
 /**

@@ -10,7 +10,7 @@ import { decodeCursor, type Page, pageOf } from '../../http/request/page.js';
 import { PeopleCalls } from '../../people/people-calls.service.js';
 import { OPEN_IMPORT_STATES } from '../../people/store/deleted-ids.repository.js';
 import { USER_MANAGEMENT } from '../../platform/pauses/apis.js';
-import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
+import { CallsHealth } from '../../platform/pauses/calls-health.js';
 import { GONE_SECONDS, WorkerProcess } from '../../processes/worker-process.js';
 import { limitsOf } from '../../queue/work/limiter.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
@@ -42,7 +42,7 @@ export class ImportsService {
     private readonly later: LaterStatements,
     private readonly env: Env,
     private readonly calls: PeopleCalls,
-    private readonly pauses: PausesRepository,
+    private readonly platform: CallsHealth,
     private readonly worker: WorkerProcess,
     private readonly queues: WorkQueues,
     private readonly audit: Audit,
@@ -199,7 +199,7 @@ export class ImportsService {
     if (!this.calls.isConfigured) return unknown('not-configured');
     const silentSeconds = await this.worker.secondsSince('worker');
     if (silentSeconds === null || silentSeconds > GONE_SECONDS) return unknown('no-worker');
-    const stopped = await this.pauses.stopped(USER_MANAGEMENT);
+    const stopped = await this.platform.stopped(USER_MANAGEMENT);
     if (stopped) return unknown(stopped.code);
     const { max, duration } = limitsOf(this.env.USER_MANAGEMENT_CALLS_PER_MINUTE);
     const others = await this.counts.callsOfOthers(id);

@@ -1,11 +1,11 @@
 import path from 'node:path';
 import { Problem } from '../../http/problem/problem.js';
+import { type JsonObject, parseObject } from '../../text/json-object.js';
 import type { ProblemType } from '../../words/problem-types.js';
 import { kindsOfColumns } from './csv/column-names.js';
 import { detectLayout } from './csv/layout.js';
 import type { FileKind, ImportFormat } from './row/import-row.js';
 import { encodingOf, notTextHint } from './text/file-text.js';
-import { type JsonObject, parseObject } from './text/json-object.js';
 
 /** A file before it is read. */
 export interface FileFacts {

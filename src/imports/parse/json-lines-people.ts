@@ -1,8 +1,8 @@
+import { type JsonObject, parseObject } from '../../text/json-object.js';
 import { FIELDS, type FileKind, type ReadLimits, type ReadRow, type RowCells } from './row/import-row.js';
 import { type Rejection, rejection } from './row/rejection.js';
 import { candidateOf, personKind, rowOf, UNKNOWN_KIND, validatePerson } from './row/validate-person.js';
 import type { JsonRecord } from './text/json-cutter.js';
-import { type JsonObject, parseObject } from './text/json-object.js';
 
 /** Finds the fault in the shape of a record: unknown fields, wrong types, cells that are too large. */
 function shapeFault(record: JsonObject, kind: FileKind, limit: number): Rejection | undefined {

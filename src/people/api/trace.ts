@@ -1,5 +1,5 @@
 import { USER_MANAGEMENT } from '../../platform/pauses/apis.js';
-import type { Pauses } from '../../platform/pauses/pauses.repository.js';
+import type { Pauses } from '../../platform/pauses/pause-row.js';
 import { dueAtOf, nextStep, type Step } from '../rules/next-step.js';
 import { isCreate, type Person } from '../rules/person.js';
 import { messageFor } from '../rules/person-codes.js';

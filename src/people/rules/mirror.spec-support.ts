@@ -1,9 +1,9 @@
 import { USER_MANAGEMENT } from '../../platform/pauses/apis.js';
+import type { Pause } from '../../platform/pauses/pause-row.js';
 import {
   isClosed,
   isProbed,
   judge,
-  type Pause,
   type PausingCall,
   pauseAfter,
   probing,
@@ -179,7 +179,7 @@ export class Mirror extends MirrorPeople {
   }
 
   private heard(key: string, verdict: Verdict, { rowId, beganAt, probes, reply }: Flight): Pause {
-    const call: PausingCall = { subject: rowId, beganAt, isProbe: probes.includes(key) };
+    const call: PausingCall = { subject: rowId, beganAt, probes };
     const pause = pauseAfter(this.pause(key), verdict, call, reply, this.moment());
     return verdict === 'ok' && key !== USER_MANAGEMENT ? { ...pause, succeededAt: this.moment() } : pause;
   }

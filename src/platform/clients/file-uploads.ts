@@ -5,10 +5,11 @@ import { Env } from '../../config/env.js';
 import { requireCapability } from '../contract/capabilities.js';
 import { Contract } from '../contract/contract.js';
 import { PlatformError } from '../contract/platform-errors.js';
+import { RequestCalls } from '../pauses/request-calls.js';
 import { type FileKind, HandedOutUrls } from '../upload/handed-out-urls.js';
 import { checkPublicUrl } from '../upload/public-url.js';
 import { UploadStream, uploadProblem } from '../upload/upload-stream.js';
-import { PlatformClient } from './platform-client.js';
+import { PlatformClient, type UploadFile } from './platform-client.js';
 import type { UploadAddressResponse } from './upload-address.dto.js';
 
 /** The capability and the operation that return an upload URL for each kind of file. */
@@ -17,19 +18,12 @@ const KINDS = {
   compliance: { capability: 'compliance-upload', operation: 'complianceUploadUrl' },
 } as const;
 
-/** A file for the platform's store. Its name contains no personal data, because the platform gets it. */
-interface UploadFile {
-  fileName: string;
-  contentType: string;
-  /** In bytes; 0 if unknown. */
-  size: number;
-}
-
 /** Uploads files to the platform's store. Requests accept their URLs afterwards. */
 @Injectable()
 export class FileUploads {
   constructor(
     private readonly platform: PlatformClient,
+    private readonly calls: RequestCalls,
     private readonly uploads: UploadStream,
     private readonly handedOut: HandedOutUrls,
     private readonly contract: Contract,
@@ -47,14 +41,12 @@ export class FileUploads {
     const { capability, operation } = KINDS[kind];
     requireCapability(capability, this.contract, this.env);
     await this.audit.commitIntent();
-    const asked = this.platform.uploadTarget(operation, file, { signal });
-    const address = await asked.catch((error: unknown) => {
-      throw uploadProblem(error);
-    });
+    const ask = () => this.platform.uploadTarget(operation, file, { signal });
+    const address = await this.calls.make(operation, file.fileName, ask, signal).catch(fail);
     const fault = checkPublicUrl(address.uploadUrl, this.env);
     if (fault !== undefined) {
       const reason = `an upload address that is unsafe: it ${fault}`;
-      throw uploadProblem(new PlatformError('unknown-outcome', operation, { reason }));
+      return fail(new PlatformError('unknown-outcome', operation, { reason }));
     }
     await this.handedOut.remember(kind, address.url);
     return address;
@@ -75,9 +67,11 @@ export class FileUploads {
   ): Promise<string> {
     const { uploadUrl, method, headers, url } = await this.address(kind, file, signals.asking);
     const options = { contentLength: file.size, method, headers, signal: signals.sending };
-    await this.uploads.uploadTo(uploadUrl, source(), options).catch((error: unknown) => {
-      throw uploadProblem(error);
-    });
+    await this.uploads.uploadTo(uploadUrl, source(), options).catch(fail);
     return url;
   }
+}
+
+function fail(error: unknown): never {
+  throw uploadProblem(error);
 }

@@ -18,6 +18,14 @@ export interface ProcessingSessionAnswer {
   raw: unknown;
 }
 
+/** A file for the platform's store. Its name contains no personal data, because the platform gets it. */
+export type UploadFile = {
+  fileName: string;
+  contentType: string;
+  /** In bytes; 0 if unknown. */
+  size: number;
+};
+
 /** The platform's answer about a compliance job. */
 export interface ComplianceJob {
   /** `unknown` if the contract does not locate the state, or does not name the final ones. */
@@ -26,10 +34,7 @@ export interface ComplianceJob {
   raw: unknown;
 }
 
-/**
- * Every operation of the platform except user management. All methods throw {@link PlatformError}. The outcome of a
- * create with an unreadable answer is unknown.
- */
+/** Every operation of the platform except user management. All methods throw {@link PlatformError}. */
 @Injectable()
 export class PlatformClient {
   constructor(
@@ -37,103 +42,94 @@ export class PlatformClient {
     private readonly contract: Contract,
   ) {}
 
-  async createSession(body: CreateTherapySessionRequest): Promise<{ sessionId: string }> {
+  createSession(body: CreateTherapySessionRequest): Promise<{ sessionId: string }> {
     const call = { operation: 'createSession', body } as const;
     return this.http.call(call, (answer) => ({ sessionId: answer.requiredId('sessionId') }));
   }
 
-  async getSession(sessionId: string, options: CallOptions = {}): Promise<SessionAnswer> {
-    const call = { operation: 'getSession', parameters: { sessionId } } as const;
-    return this.http.call({ ...call, ...options }, (answer) => this.sessionIn(answer, sessionId));
+  getSession(sessionId: string, options: CallOptions = {}): Promise<SessionAnswer> {
+    return this.session('getSession', sessionId, options);
   }
 
   /** Changes a session. Absent fields stay unchanged. */
-  async updateSession(sessionId: string, body: UpdateTherapySessionRequest): Promise<SessionAnswer> {
-    const call = { operation: 'updateSession', parameters: { sessionId }, body } as const;
-    return this.http.call(call, (answer) => this.sessionIn(answer, sessionId));
+  updateSession(sessionId: string, body: UpdateTherapySessionRequest): Promise<SessionAnswer> {
+    return this.session('updateSession', sessionId, { body });
   }
 
   /** Adds or reprocesses note templates (deprecated by the spec in favour of `updateSession`). */
-  async updateSessionTemplates(sessionId: string, noteTemplateIds: string[]): Promise<SessionAnswer> {
-    const call = { operation: 'updateSessionTemplates', parameters: { sessionId }, body: { noteTemplateIds } } as const;
-    return this.http.call(call, (answer) => this.sessionIn(answer, sessionId));
+  updateSessionTemplates(sessionId: string, noteTemplateIds: string[]): Promise<SessionAnswer> {
+    return this.session('updateSessionTemplates', sessionId, { body: { noteTemplateIds } });
   }
 
-  /**
-   * Reads the session of a processing id.
-   *
-   * @param options `expectedSessionId` is the session that an earlier answer named; an answer that names another one is
-   *   unreadable
-   */
-  async getProcessingSession(
+  /** @param options an answer that names another session than `expectedSessionId`, if that is known, is unreadable */
+  getProcessingSession(
     processingId: string,
     { expectedSessionId, ...options }: CallOptions & { expectedSessionId?: string | undefined } = {},
   ): Promise<ProcessingSessionAnswer> {
-    const call = { operation: 'getProcessingSession', parameters: { processingId } } as const;
-    const { response } = this.contract.operations.getProcessingSession;
-    return this.http.call({ ...call, ...options }, (answer) => {
-      const named = response.sessionId === undefined ? undefined : answer.requiredId('sessionId');
+    return this.http.call({ operation: 'getProcessingSession', parameters: { processingId }, ...options }, (answer) => {
+      const named = answer.locates('sessionId') ? answer.requiredId('sessionId') : undefined;
       if (named !== undefined && (expectedSessionId ?? named) !== named)
         answer.unreadableAt('sessionId', "another session's id");
-      const session = response.session === undefined ? undefined : this.sessionIn(answer, named ?? expectedSessionId);
-      const sessionId = named ?? session?.sessionId;
-      return { sessionId, session, raw: answer.body };
+      const session = answer.locates('session') ? sessionIn(answer, named ?? expectedSessionId) : undefined;
+      return { sessionId: named ?? session?.sessionId, session, raw: answer.body };
     });
   }
 
-  async submitComplianceJob(body: SubmitComplianceJobRequest): Promise<{ jobId: string }> {
+  submitComplianceJob(body: SubmitComplianceJobRequest): Promise<{ jobId: string }> {
     const call = { operation: 'submitComplianceJob', body } as const;
     return this.http.call(call, (answer) => ({ jobId: answer.requiredId('jobId') }));
   }
 
-  async getComplianceJob(jobId: string, options: CallOptions = {}): Promise<ComplianceJob> {
-    const { states, response } = this.contract.operations.getComplianceJob;
+  getComplianceJob(jobId: string, options: CallOptions = {}): Promise<ComplianceJob> {
+    const { states } = this.contract.operations.getComplianceJob;
     return this.http.call({ operation: 'getComplianceJob', parameters: { jobId }, ...options }, (answer) => {
       const raw = answer.body;
-      if (!states || response.state === undefined) return { state: 'unknown', raw };
+      if (!states || !answer.locates('state')) return { state: 'unknown', raw };
       const state = answer.requiredText('state');
       if (states.completed.includes(state)) return { state: 'completed', raw };
       return { state: states.failed.includes(state) ? 'failed' : 'running', raw };
     });
   }
 
-  /**
-   * Requests a URL to which a file can be sent. If the answer has no complete URL, the outcome is unknown.
-   *
-   * @param file its size in bytes; the name must not contain personal data, because the platform gets it
-   */
-  async uploadTarget(
+  /** Requests a URL to which a file can be sent. */
+  uploadTarget(
     operation: 'recordingUploadUrl' | 'complianceUploadUrl',
-    file: { fileName: string; contentType: string; size: number },
+    file: UploadFile,
     options: CallOptions = {},
   ): Promise<UploadAddressResponse> {
     const { method = 'PUT', headers = {} } = this.contract.operations[operation].upload ?? {};
-    // A signed URL accepts only the headers that it was signed with, which only the contract knows.
-    const own = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-    const sent = new Map<string, string | null>([['content-type', '{contentType}'], ...own]);
-    const kept = [...sent].flatMap(([name, value]) => (value === null ? [] : [[name, value] as const]));
     return this.http.call({ operation, parameters: file, ...options }, (answer) => ({
       uploadUrl: answer.requiredUrl('uploadUrl'),
       url: answer.requiredUrl('fileUrl'),
       method,
-      headers: fillHeaders(Object.fromEntries(kept), file),
+      // A signed URL accepts only the headers that it was signed with, which only the contract knows.
+      headers: fillHeaders({ 'content-type': '{contentType}', ...headers }, file),
     }));
   }
 
   /** Fetches the single-use token that opens the recorder. @param userId of the provider on the platform */
-  async initiateAuth(userId: string, options: CallOptions = {}): Promise<string> {
+  initiateAuth(userId: string, options: CallOptions = {}): Promise<string> {
     const call = { operation: 'initiateAuth', body: { userId }, ...options } as const;
     return this.http.call(call, (answer) => answer.requiredText('otpToken'));
   }
 
-  /** @param expectedId the session that the answer must be about, if that is known */
-  private sessionIn(answer: PlatformAnswer, expectedId: string | undefined): SessionAnswer {
-    const reading = readSession(answer.value('session'));
-    if ('fault' in reading) return answer.unreadableAt('session', 'no Session', reading.fault);
-    const { session } = reading;
-    // Otherwise the notes of one client could be stored for another.
-    if ((expectedId ?? session.sessionId) !== session.sessionId)
-      answer.unreadableAt('session', "another session's id", '/sessionId');
-    return session;
+  private session(
+    operation: 'getSession' | 'updateSession' | 'updateSessionTemplates',
+    sessionId: string,
+    more: CallOptions & { body?: object },
+  ): Promise<SessionAnswer> {
+    const call = { operation, parameters: { sessionId }, ...more };
+    return this.http.call(call, (answer) => sessionIn(answer, sessionId));
   }
+}
+
+/** @param expectedId the session that the answer must be about, if that is known */
+function sessionIn(answer: PlatformAnswer, expectedId: string | undefined): SessionAnswer {
+  const reading = readSession(answer.value('session'));
+  if ('fault' in reading) return answer.unreadableAt('session', 'no Session', reading.fault);
+  const { session } = reading;
+  // Otherwise the notes of one client could be stored for another.
+  if ((expectedId ?? session.sessionId) !== session.sessionId)
+    answer.unreadableAt('session', "another session's id", '/sessionId');
+  return session;
 }

@@ -8,10 +8,7 @@ type NewUser = { [Field in ProfileField | 'partnerUserId']?: string };
 /** The HTTP status of a 2xx answer, and what it says. */
 type Answered<Said = object> = Promise<{ status: number } & Said>;
 
-/**
- * User management. The limiter of the queue of people keeps its calls within the limit of a minute. All
- * methods throw {@link PlatformError}. The outcome of a create with an unreadable answer is unknown.
- */
+/** User management, within the limiter of the queue of people. All methods throw {@link PlatformError}. */
 @Injectable()
 export class UsersClient {
   constructor(private readonly http: PlatformHttp) {}

@@ -16,10 +16,7 @@ export function calledAddresses(contract: Contract, base: string) {
   return { addresses, warnings: [warning] };
 }
 
-/**
- * A digest of where and how an operation is called, because a header or a query may contain a secret. A version of the
- * API may be in the path, a header or the query.
- */
+/** A digest of where and how an operation is called, because a header or a query may contain a secret. */
 export function operationUrl(contract: Contract, base: string, operation: OperationName): string {
   const { method, path, headers, query } = contract.operations[operation];
   return urlDigest(JSON.stringify([base, method, path, headers, query]));

@@ -2,16 +2,6 @@ import type { Contract } from './contract.js';
 import { factsOf, type OperationName } from './operations.js';
 import { notConfigured } from './platform-errors.js';
 
-/** A capability of the service, with the settings that it lacks. */
-interface Capability {
-  name: CapabilityName;
-  on: boolean;
-  /** Missing settings, such as `PLATFORM_CONTRACT: operations.createSession.path`. */
-  missing: string[];
-  /** What to change if the platform answers 404; only for an operation whose path the spec writes in two ways. */
-  hint: string | null;
-}
-
 /** The settings outside the contract file that capabilities need. */
 type CapabilityEnv = { PLATFORM_PARTNER_DOMAIN?: string | undefined };
 
@@ -34,24 +24,14 @@ export const CAPABILITY_OPERATIONS = {
 /** The operations of user management, which count towards the limit (spec, Limits). */
 export const USER_OPERATIONS = CAPABILITY_OPERATIONS['user-mirroring'];
 
-/** The operations of sessions that jobs call. Those that change a session are called within a request. */
-export const SESSION_OPERATIONS = [
-  ...CAPABILITY_OPERATIONS['session-create'],
-  ...CAPABILITY_OPERATIONS['session-read'],
-  ...CAPABILITY_OPERATIONS['processing-session-read'],
-] as const;
-
-/** The operations of compliance jobs, without the upload of their files. */
-export const COMPLIANCE_OPERATIONS = [
-  ...CAPABILITY_OPERATIONS['compliance-submit'],
-  ...CAPABILITY_OPERATIONS['compliance-result'],
-] as const;
-
 export type CapabilityName = keyof typeof CAPABILITY_OPERATIONS;
 const CAPABILITY_NAMES = Object.keys(CAPABILITY_OPERATIONS) as CapabilityName[];
 
-/** Lists every capability with its missing settings. Pure. */
-export function capabilitiesOf(contract: Contract, env: CapabilityEnv): Capability[] {
+/**
+ * Lists every capability with its missing settings, such as `PLATFORM_CONTRACT: operations.createSession.path`, and a hint
+ * for an operation whose path the spec writes in two ways. Pure.
+ */
+export function capabilitiesOf(contract: Contract, env: CapabilityEnv) {
   return CAPABILITY_NAMES.map((name) => {
     const missing = missingFor(name, contract, env);
     return { name, on: missing.length === 0, missing, hint: hintFor(name, contract) };

@@ -15,15 +15,8 @@ interface ContractFault {
   message: string;
 }
 
-/** A checked contract file. */
-interface CheckedContract {
-  faults: ContractFault[];
-  /** Undefined if the file has faults. */
-  contract: Contract | undefined;
-}
-
-/** Finds all faults of a contract file, or the first place that is not JSON. */
-export function checkContract(text: string): CheckedContract {
+/** Finds all faults of a contract file, or the first place that is not JSON. Only a file without faults is a contract. */
+export function checkContract(text: string): { faults: ContractFault[]; contract: Contract | undefined } {
   const json = text.replace(/^\uFEFF/, '');
   const faultAt = (offset: number, message: string, setting = ''): ContractFault => {
     const lines = json.slice(0, offset).split('\n');

@@ -1,16 +1,17 @@
 import { toJsonSchema } from '@valibot/to-json-schema';
 import * as v from 'valibot';
+import { isJsonObject } from '../../text/json-object.js';
 import { POINTER } from './json-pointer.js';
 import { factsOf, HTTP_METHODS, OPERATION_NAMES, type OperationName } from './operations.js';
 
 export type ContractFile = v.InferOutput<typeof contractSchema>;
 export type OperationSettings = v.InferOutput<OperationSchema>;
-export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue };
 type OperationSchema = ReturnType<typeof operationSchema>;
 
 /** The name of a header (RFC 9110, section 5.6.2), except those that the HTTP client sets or that redirect a call. */
 const HEADER =
   /^(?!(connection|content-length|expect|host|keep-alive|te|trailer|transfer-encoding|upgrade)$)[\w!#$%&'*+.^`|~-]+$/i;
+const headerName = matching(HEADER, 'must be the name of an HTTP header that the connection does not set itself');
 const PRINTABLE = /^[\x20-\x7e]*$/;
 const PLACEHOLDER = /\{([A-Za-z]+)\}/g;
 
@@ -22,23 +23,6 @@ const NO_PATH = 'must begin with one / and hold neither blanks, ?, #, nor . and 
 /** An optional setting, with its description in docs/reference/contract.md. */
 const maybe = <Schema extends v.GenericSchema>(meaning: string, schema: Schema) =>
   v.optional(v.pipe(schema, v.description(meaning)));
-
-const uploadSchema = settings('must be an object with method and headers', {
-  method: maybe('How the file is sent to its URL.', v.picklist(['PUT', 'POST'], 'must be PUT or POST')),
-  headers: maybe(
-    'Headers that replace the usual ones; null removes a header.',
-    texts(v.nullable(headerValue(FILE_PARAMETERS)), headerName()),
-  ),
-});
-
-/** The final states of a compliance job. */
-const statesSchema = v.pipe(
-  settings('must be an object with completed and failed', {
-    completed: v.optional(someTexts(), []),
-    failed: v.optional(someTexts(), []),
-  }),
-  v.metadata({ required: ['completed', 'failed'] }),
-);
 
 /** The settings of each operation. */
 const operationSchemas = Object.fromEntries(
@@ -53,16 +37,13 @@ export const contractSchema = settings('must hold a JSON object', {
   ),
   apiKey: maybe(
     'How the API key is sent. Without it, only `initiateAuth` can be called.',
-    v.pipe(
-      settings('must be an object with header and, if the platform wants one, scheme', {
-        header: v.optional(v.pipe(headerName(), v.description('The header that carries the key.')), ''),
-        scheme: maybe(
-          'The word before the key. Without it, the header contains only the key.',
-          matching(/^[\x21-\x7e]+$/, 'must be one word such as Bearer'),
-        ),
-      }),
-      v.metadata({ required: ['header'] }),
-    ),
+    settings('must be an object with header and, if the platform wants one, scheme', {
+      header: v.pipe(headerName, v.description('The header that carries the key.')),
+      scheme: maybe(
+        'The word before the key. Without it, the header contains only the key.',
+        matching(/^[\x21-\x7e]+$/, 'must be one word such as Bearer'),
+      ),
+    }),
   ),
   operations: maybe('How each operation is called, see below.', settings('must be an object', operationSchemas)),
   events: maybe(
@@ -96,6 +77,7 @@ export function contractJsonSchema(): object {
 
 function operationSchema(name: OperationName) {
   const facts = factsOf(name);
+  const needed = facts.parameters.map((parameter) => `{${parameter}}`);
   const placeholders = [...facts.parameters, ...(facts.upload ? FILE_PARAMETERS : [])];
   const isKnown: Partial<Record<string, boolean>> = {
     body: !facts.bodyIsShown,
@@ -108,11 +90,8 @@ function operationSchema(name: OperationName) {
       "Appended to `PLATFORM_BASE_URL` and its path. Must contain the operation's placeholders.",
       text((path) => (isPath(path) ? placeholderFaults(path, facts.parameters) : [NO_PATH]), NO_PATH),
     ),
-    headers: maybe(
-      'Headers of each call, such as a version of the API.',
-      texts(headerValue(placeholders), headerName()),
-    ),
-    query: maybe('Parameters of each call.', texts(template(placeholders))),
+    headers: maybe('Headers of each call, such as a version of the API.', texts(headerValue(placeholders), headerName)),
+    query: maybe('Parameters of each call.', texts(text((value) => placeholderFaults(value, placeholders)))),
     response: maybe(
       'The locations of values in the answer, as JSON Pointers (RFC 6901).',
       pointers([...Object.keys(facts.response), ...facts.needs, ...facts.mayRead]),
@@ -120,12 +99,24 @@ function operationSchema(name: OperationName) {
     body: maybe(
       'The body, if the specification does not show it.',
       v.pipe(
-        v.custom<JsonValue>(() => true, 'must be JSON'),
+        v.custom<object | string | number | boolean | null>(() => true, 'must be JSON'),
         check((body) => placeholderFaults(JSON.stringify(body), placeholders)),
       ),
     ),
-    upload: maybe('How a file is sent to the returned URL.', uploadSchema),
-    states: maybe('The final states of a job. It is looked up until it has one.', statesSchema),
+    upload: maybe(
+      'How a file is sent to the returned URL.',
+      settings('must be an object with method and headers', {
+        method: maybe('How the file is sent to its URL.', v.picklist(['PUT', 'POST'], 'must be PUT or POST')),
+        headers: maybe(
+          'Headers that replace the usual ones; null removes a header.',
+          texts(v.nullable(headerValue(FILE_PARAMETERS)), headerName),
+        ),
+      }),
+    ),
+    states: maybe(
+      'The final states of a job. It is looked up until it has one.',
+      settings('must be an object with completed and failed', { completed: someTexts(), failed: someTexts() }),
+    ),
   };
   const known = Object.entries(entries).filter(([name]) => isKnown[name] !== false);
   return v.pipe(
@@ -133,18 +124,12 @@ function operationSchema(name: OperationName) {
     v.forward(
       v.partialCheck(
         [['path'], ['query'], ['body']],
-        ({ path, query, body }) =>
-          path === undefined || holdsAll(JSON.stringify([path, query, body]), facts.parameters),
-        `must hold ${facts.parameters.map((parameter) => `{${parameter}}`).join(' and ')}`,
+        ({ path, ...others }) => !path || needed.every((each) => JSON.stringify([path, others]).includes(each)),
+        `must hold ${needed.join(' and ')}`,
       ),
       ['path'],
     ),
   );
-}
-
-/** True if a call that fills these parameters can use them. */
-function holdsAll(settings: string, parameters: readonly string[]): boolean {
-  return parameters.every((parameter) => settings.includes(`{${parameter}}`));
 }
 
 function isPath(path: string): boolean {
@@ -152,19 +137,11 @@ function isPath(path: string): boolean {
   return isPlain && !path.split('/').some((segment) => /^(\.|%2e){1,2}$/i.test(segment));
 }
 
-function headerName() {
-  return matching(HEADER, 'must be the name of an HTTP header that the connection does not set itself');
-}
-
 function headerValue(placeholders: readonly string[]) {
   return text((value) => [
     ...(PRINTABLE.test(value) ? [] : ['must hold printable ASCII only']),
     ...placeholderFaults(value, placeholders),
   ]);
-}
-
-function template(placeholders: readonly string[]) {
-  return text((value) => placeholderFaults(value, placeholders));
 }
 
 function placeholderFaults(value: string, known: readonly string[]): string[] {
@@ -206,7 +183,7 @@ function texts<Value extends v.GenericSchema<string> | v.GenericSchema<string | 
   value: Value,
   name: v.GenericSchema<string> = v.string(),
 ) {
-  return v.pipe(v.custom<object>(isObject, 'must be an object of texts'), v.record(name, value));
+  return v.pipe(v.custom<object>(isJsonObject, 'must be an object of texts'), v.record(name, value));
 }
 
 /** An object without other settings. */
@@ -214,12 +191,6 @@ function settings<Entries extends v.ObjectEntries>(
   expected: string,
   entries: Entries,
 ): v.GenericSchema<object, v.InferOutput<v.ObjectSchema<Entries, undefined>>> {
-  return v.pipe(
-    v.custom<object>(isObject, expected),
-    v.objectWithRest(entries, v.never(`is not known here, known: ${Object.keys(entries).join(', ')}`)),
-  );
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  const unknown = v.never(`is not known here, known: ${Object.keys(entries).join(', ')}`);
+  return v.pipe(v.custom<object>(isJsonObject, expected), v.objectWithRest(entries, unknown, 'must be set'));
 }

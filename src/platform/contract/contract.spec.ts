@@ -141,7 +141,8 @@ describe('the contract file', () => {
     ['createSession', { upload: {} }, 'upload: is not known here'],
     ['complianceUploadUrl', { upload: { method: 'GET' } }, 'upload.method: must be PUT or POST'],
     ['recordingUploadUrl', { body: { a: ['{name}'] } }, 'body: holds {name}, known here: {fileName}'],
-    ['getComplianceJob', { states: { completed: ['a'] } }, 'states.failed: must be a list of at least one text'],
+    ['getComplianceJob', { states: { completed: ['a'] } }, 'states.failed: must be set'],
+    ['getComplianceJob', { states: { completed: ['a'], failed: [] } }, 'failed: must be a list of at least one text'],
   ])('%s %j: %s', (name, rule, expected) => {
     expect(operation(name, rule)).toEqual([expect.stringContaining(expected)]);
   });

@@ -26,16 +26,13 @@ interface OperationFacts {
   /** True if it only reads, so that it is also sent while sending is held. */
   reads: boolean;
   /** True if it creates something. */
-  creates: boolean;
+  creates?: true;
   /** True if the API key is always sent as `Authorization: Bearer`, which the spec shows only for this operation. */
-  bearerAlways: boolean;
+  bearerAlways?: true;
 }
 
 /** The facts of an operation that states no others. */
-const usual: Omit<OperationFacts, 'about'> = {
-  ...{ parameters: [], response: {}, needs: [], mayRead: [] },
-  ...{ bodyIsShown: true, reads: false, creates: false, bearerAlways: false },
-};
+const usual = { parameters: [], response: {}, needs: [], mayRead: [], bodyIsShown: true, reads: false };
 
 /** Pointers to fields at the top of an answer. */
 const shown = (...names: string[]) => Object.fromEntries(names.map((name) => [name, `/${name}`]));

@@ -9,12 +9,7 @@ const OPERATOR_RETRY_SECONDS = 60;
 
 /** A failure, for the log and for the caller of this service. */
 interface Failure {
-  /**
-   * Says what happened and what to do.
-   *
-   * @param call the operation, with a status or a reason in brackets
-   * @param missing settings of the contract file
-   */
+  /** Says what happened and what to do. @param call the operation, with a status or a reason in brackets */
   sentence(call: string, missing: string): string;
   problem: ProblemType;
   retryAfterSeconds?: number;
@@ -72,25 +67,19 @@ const FAILURES = {
 export type PlatformErrorKind = keyof typeof FAILURES;
 export const PLATFORM_ERROR_KINDS = Object.keys(FAILURES) as PlatformErrorKind[];
 
-interface PlatformErrorFacts {
-  status?: number;
-  /** The wait that the platform asked for. */
-  retryAfterMs?: number | undefined;
-  /** The platform's message, which may contain personal data. */
-  platformMessage?: string | undefined;
-  /** Missing settings of the contract file. */
-  missing?: string[];
-  isWrongAddress?: boolean;
-  /** A short cause: an error code, or the unreadable part of the answer. Never a value that was sent or received. */
-  reason?: string;
-}
+type PlatformErrorFacts = Partial<
+  Pick<PlatformError, 'status' | 'retryAfterMs' | 'platformMessage' | 'missing' | 'isWrongAddress' | 'reason'>
+>;
 
 /** Thrown when a call to the platform fails. Contains no key, token, URL, header or body. */
 export class PlatformError extends Error {
   override readonly name = 'PlatformError';
   readonly status: number | undefined;
+  /** The wait that the platform asked for. */
   readonly retryAfterMs: number | undefined;
+  /** Missing settings of the contract file. */
   readonly missing: string[];
+  /** A short cause: an error code, or the unreadable part of the answer. Never a value that was sent or received. */
   readonly reason: string | undefined;
   /** True if this URL is not that of the operation (a redirect, a 405, an HTML page), so the call had no effect. */
   readonly isWrongAddress: boolean;
@@ -124,22 +113,18 @@ export class PlatformError extends Error {
   }
 }
 
-/** The codes of failed calls in rows and metrics, in addition to `gone` for a 404 that is not that of a wrong URL. */
-const CODES = {
+/** The codes of failed calls that differ from their kind. */
+const CODES: { [Kind in PlatformErrorKind]?: string } = {
   'not-found': 'maybe-gone',
   unauthorized: 'platform-unauthorized',
   unreachable: 'platform-unreachable',
-  'rate-limited': 'rate-limited',
-  rejected: 'rejected',
-  held: 'held',
-  'not-configured': 'not-configured',
   'unknown-outcome': 'platform-fault',
-} as const satisfies Record<PlatformErrorKind, string>;
+};
 
-/** The code of a failed call. */
+/** The code of a failed call in rows and metrics, in addition to `gone` for a 404 that is not that of a wrong URL. */
 export function faultOf(error: PlatformError): string {
   if (error.isWrongAddress) return 'platform-address';
-  return error.isUnreadable ? 'unreadable-answer' : CODES[error.kind];
+  return error.isUnreadable ? 'unreadable-answer' : (CODES[error.kind] ?? error.kind);
 }
 
 /**

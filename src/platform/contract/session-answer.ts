@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { isJsonObject } from '../../text/json-object.js';
 import { isPlatformId, SESSION_STATES, type SessionState } from './wire-types.js';
 
 /** An id of the platform that a database can store. */
@@ -18,11 +19,6 @@ function listOf<Item extends v.GenericSchema>(item: Item) {
     v.array(v.fallback(v.nullable(item), null)),
     v.transform((items) => items.filter((each): each is NonNullable<typeof each> => each !== null)),
   );
-}
-
-/** A list that the platform may leave out or set to null if it is empty. */
-function listOrNone<Item extends v.GenericSchema>(item: Item) {
-  return v.nullish(listOf(item), []);
 }
 
 /** An object with any keys, without its unreadable values. */
@@ -55,7 +51,12 @@ const note = v.object({
 
 export type Note = v.InferOutput<typeof note>;
 
-const documentFields = v.object({ sessionDocumentId: id, noteTemplateId: id, notes: listOrNone(note) });
+const documentFields = v.object({
+  sessionDocumentId: id,
+  noteTemplateId: id,
+  /** The platform may leave out an empty list, or set it to null. */
+  notes: v.nullish(listOf(note), []),
+});
 
 /** The document of one template. */
 export interface SessionDocument extends v.InferOutput<typeof documentFields> {
@@ -127,10 +128,7 @@ type Parts = v.InferOutput<typeof parts>;
 /** A Session as the spec has it. */
 export type Session = Parts & { sessionId: string; state: SessionState };
 
-/**
- * The readable part of a Session (spec, Resources). A field that is absent although the spec requires it is unreadable:
- * what is known of it stays.
- */
+/** The readable part of a Session (spec, Resources). A field that the spec requires and that is absent is unreadable. */
 export interface SessionAnswer extends Partial<Parts> {
   sessionId: string;
   /** One of SESSION_STATES, or another text of the platform. */
@@ -162,25 +160,19 @@ function readPart<Schema extends v.GenericSchema>(schema: Schema, value: unknown
  * @returns the Session, or the JSON Pointer of the fault without which it is none
  */
 export function readSession(value: unknown): { session: SessionAnswer } | { fault: string } {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { fault: '' };
-  const { sessionId, state, ...fields } = value as Record<string, unknown>;
+  if (!isJsonObject(value)) return { fault: '' };
+  const { sessionId, state, ...fields } = value;
   if (!v.is(id, sessionId)) return { fault: '/sessionId' };
   if (!v.is(id, state) || state.length > MAX_STATE_LENGTH) return { fault: '/state' };
-  const readings = Object.entries(parts.entries).map(([part, schema]) => ({ part, ...readPart(schema, fields[part]) }));
-  const readable = readings.filter((reading) => reading.readable !== undefined);
-  const read = Object.fromEntries(readable.map((reading) => [reading.part, reading.readable])) as Partial<Parts>;
-  const hasPart = read.notes?.some(({ incomplete }) => incomplete);
-  const lost = readings.filter(({ part, isComplete }) => !isComplete || (part === 'notes' && hasPart));
-  const incomplete = [
-    ...(SESSION_STATES.some((known) => known === state) ? [] : ['state']),
-    ...lost.map(({ part }) => part),
-  ];
-  const session = {
-    sessionId,
-    state,
-    ...read,
-    incomplete: incomplete as SessionAnswer['incomplete'],
-    ...(read.notes && read.notes.length < (fields.notes as unknown[]).length && { notesIncomplete: true as const }),
-  };
-  return { session };
+  const incomplete: string[] = SESSION_STATES.some((known) => known === state) ? [] : ['state'];
+  const read: Partial<Parts> = {};
+  for (const [part, schema] of Object.entries(parts.entries)) {
+    const { readable, isComplete } = readPart(schema, fields[part]);
+    if (readable !== undefined) Object.assign(read, { [part]: readable });
+    const hasPart = part === 'notes' && read.notes?.some((document) => document.incomplete);
+    if (!isComplete || hasPart) incomplete.push(part);
+  }
+  const isLost = read.notes && read.notes.length < (fields.notes as unknown[]).length;
+  const session = { sessionId, state, ...read, incomplete: incomplete as SessionAnswer['incomplete'] };
+  return { session: isLost ? { ...session, notesIncomplete: true } : session };
 }

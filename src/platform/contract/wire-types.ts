@@ -20,11 +20,7 @@ export const SESSION_TYPES = [
 ] as const;
 
 /** Listed in the spec as "not yet supported". */
-export const COUPLE_SESSION_TYPES = [
-  'CoupleStandard',
-  'CoupleSoap',
-  'CoupleDap',
-] as const satisfies (typeof SESSION_TYPES)[number][];
+export const COUPLE_SESSION_TYPES = SESSION_TYPES.filter((type) => type.startsWith('Couple'));
 export const CLIENT_PRONOUNS = ['MasculineHim', 'FeminineHer', 'NeutralThem'] as const;
 export const RECORDING_CONTENTS = ['DictatedNotes', 'Recording'] as const;
 export const SESSION_STATES = ['InProgress', 'Processing', 'Done', 'Error'] as const;
@@ -79,6 +75,7 @@ export const SESSION_EVENT_TYPES = [
 export type SessionEventType = (typeof SESSION_EVENT_TYPES)[number];
 export const EVENT_TYPES = [...PROCESSING_EVENT_TYPES, ...SESSION_EVENT_TYPES, 'USER_CREATED'] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
+export type JobEventType = Extract<EventType, `${string}_JOB_${string}`>;
 export const USER_ROLES = ['Client', 'HealthcareProvider', 'OrgAdmin'] as const;
 export type UserRole = (typeof USER_ROLES)[number];
 

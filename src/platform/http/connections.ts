@@ -61,11 +61,9 @@ export class Attempt {
   isProxied = false;
   #request: ClientRequest | undefined;
 
-  /** @param onReady called when the request can be sent */
   constructor(
     private readonly ways: Ways,
     private readonly signal: AbortSignal,
-    private readonly onReady: () => void = () => undefined,
   ) {}
 
   /** Sends a request with axios. @returns the answer with its head, whatever its status, and a stream of its body */
@@ -114,7 +112,6 @@ export class Attempt {
     const request = (isSecure ? httpsRequest : httpRequest)(options, onAnswer);
     const becomesReady = () => {
       this.isReady = true;
-      this.onReady();
     };
     request.once('socket', (socket) => {
       if (request.reusedSocket || (!isSecure && !socket.connecting)) becomesReady();
@@ -165,9 +162,7 @@ export interface Bounds {
 /**
  * Makes one attempt, whose connection is reset after a timeout or an abort.
  *
- * @param clock measures the timeouts
- * @throws {PlatformError} from `work`; for its other errors, `unreachable` if nothing was sent, and `unknown-outcome` if
- *   a byte may have been
+ * @throws {PlatformError} `unreachable` if nothing was sent, and `unknown-outcome` if a byte may have been
  */
 export async function attemptWithin<T>(
   ways: Ways,
@@ -177,14 +172,14 @@ export async function attemptWithin<T>(
   work: (attempt: Attempt) => Promise<T>,
 ): Promise<T> {
   const stop = new AbortController();
-  const stopFor = (reason: string) => () => {
+  const attempt = new Attempt(ways, stop.signal);
+  const stopFor = (reason: string) => {
     attempt.reset();
     stop.abort(reason);
   };
-  const attempt = new Attempt(ways, stop.signal, () => forgetConnect());
-  const forgetTotal = totalMs === undefined ? undefined : clock.after(totalMs, stopFor('timeout'));
-  const forgetConnect = clock.after(connectMs, stopFor('connect timeout'));
-  const onAbort = stopFor('stopped');
+  const forgetTotal = totalMs === undefined ? undefined : clock.after(totalMs, () => stopFor('timeout'));
+  const forgetConnect = clock.after(connectMs, () => attempt.isReady || stopFor('connect timeout'));
+  const onAbort = () => stopFor('stopped');
   signal?.addEventListener('abort', onAbort, { once: true });
   if (signal?.aborted) onAbort();
   try {

@@ -17,7 +17,6 @@ export interface PlatformRequest {
   data: string | undefined;
 }
 
-/** The settings of an exchange, and its limits. */
 interface ExchangeOptions extends Omit<Bounds, 'totalMs'> {
   env: Pick<Env, 'PLATFORM_TIMEOUT_SECONDS' | 'PLATFORM_ANSWER_LIMIT'>;
   contract: Contract;
@@ -25,12 +24,7 @@ interface ExchangeOptions extends Omit<Bounds, 'totalMs'> {
   ways: Ways;
 }
 
-/**
- * Makes one HTTP attempt, without retries and redirects.
- *
- * @returns a 2xx answer
- * @throws {PlatformError} for any other outcome
- */
+/** Makes one HTTP attempt, without retries and redirects. @throws {PlatformError} for any outcome but a 2xx answer */
 export async function exchange(
   operation: OperationName,
   request: PlatformRequest,
@@ -42,13 +36,12 @@ export async function exchange(
     const { data, ...answer } = await attempt.send({ ...request, maxContentLength });
     return { ...answer, bytes: await buffer(data).catch(undefinedIfTooLong) };
   });
-  const header = (name: string) => (typeof headers[name] === 'string' ? headers[name] : undefined);
   const text = bytes && decodeText(bytes);
+  const type = mediaTypeOf(String(headers['content-type'] ?? ''));
   // APIs do not answer with a web page, so this is another server, or a URL that the platform does not know.
-  const isPage =
-    mediaTypeOf(header('content-type')) === 'text/html' || /^\s*<(?:!doctype html|html)\b/i.test(text ?? '');
+  const isPage = type === 'text/html' || /^\s*<(?:!doctype html|html)\b/i.test(text ?? '');
   if (status < 200 || status >= 300) {
-    const answer = { status, retryAfter: header('retry-after'), text, isPage };
+    const answer = { status, retryAfter: headers['retry-after'], text, isPage };
     throw errorForAnswer(operation, answer, clock.now(), contract.errors.message);
   }
   const unreadable = (reason: string, isWrongAddress = false) =>

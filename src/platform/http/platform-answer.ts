@@ -1,3 +1,4 @@
+import { parseJson } from '../../text/json-object.js';
 import { jsonShapeFault } from '../../text/json-text.js';
 import type { Contract } from '../contract/contract.js';
 import { readPointer, typeAt } from '../contract/json-pointer.js';
@@ -9,10 +10,7 @@ import { isPlatformId } from '../contract/wire-types.js';
 export class PlatformAnswer {
   #parsed: { value: unknown } | undefined;
 
-  /**
-   * @param text undefined if it is not UTF-8
-   * @param contract locates the values
-   */
+  /** @param text undefined if it is not UTF-8 */
   constructor(
     readonly operation: OperationName,
     readonly status: number,
@@ -42,22 +40,19 @@ export class PlatformAnswer {
     return typeof value === 'boolean' ? value : this.unreadableAt(name, 'no boolean');
   }
 
-  requiredText(name: string): string {
-    return this.required(name, 'text', () => true);
+  requiredText(name: string, what = 'text', fits: (text: string) => boolean = () => true): string {
+    const value = this.value(name);
+    const isFilled = typeof value === 'string' && value.trim() !== '';
+    return isFilled && fits(value) ? value : this.unreadableAt(name, `no ${what}`);
   }
 
   /** Reads an id that a database can store. */
   requiredId(name: string): string {
-    return this.required(name, 'id', isPlatformId);
+    return this.requiredText(name, 'id', isPlatformId);
   }
 
   requiredUrl(name: string): string {
-    return this.required(name, 'complete address', (text) => URL.canParse(text));
-  }
-
-  /** Fails the call. @param reason the location of the fault; never a value from the answer */
-  private unreadable(reason: string): never {
-    throw new PlatformError('unknown-outcome', this.operation, { status: this.status, reason });
+    return this.requiredText(name, 'complete address', (text) => URL.canParse(text));
   }
 
   /** Fails the call because of the value that the contract locates, or of a part of it. @param fault such as "no id" */
@@ -77,44 +72,32 @@ export class PlatformAnswer {
     return pointers[name];
   }
 
-  private required(name: string, what: string, fits: (text: string) => boolean): string {
-    const value = this.value(name);
-    const isFilled = typeof value === 'string' && value.trim() !== '';
-    return isFilled && fits(value) ? value : this.unreadableAt(name, `no ${what}`);
-  }
-
   private parse(): unknown {
     const { text } = this;
     if (text === undefined) return this.unreadable('an answer that is not UTF-8');
     const fault = jsonShapeFault(text);
     if (fault !== undefined) return this.unreadable(`an answer ${fault}`);
-    try {
-      return JSON.parse(text);
-    } catch {
-      return this.unreadable(text === '' ? 'an empty answer' : 'an answer that is not JSON');
-    }
+    const value = parseJson(text);
+    if (value !== undefined) return value;
+    return this.unreadable(text === '' ? 'an empty answer' : 'an answer that is not JSON');
+  }
+
+  /** Fails the call. @param reason the location of the fault; never a value from the answer */
+  private unreadable(reason: string): never {
+    throw new PlatformError('unknown-outcome', this.operation, { status: this.status, reason });
   }
 }
 
-/**
- * Converts an answer other than 2xx to an error.
- *
- * @param answer without `text` if that is too long or not UTF-8
- * @param now the time to which a Retry-After date is compared
- * @param messageAt the location of the platform's message, if the contract has one
- */
+/** Converts an answer other than 2xx to an error. @param messageAt where the contract locates the platform's message */
 export function errorForAnswer(
   operation: PlatformError['operation'],
-  answer: { status: number; retryAfter: string | undefined; text?: string | undefined; isPage?: boolean },
+  answer: { status: number; retryAfter: unknown; text?: string | undefined; isPage?: boolean },
   now: Date,
   messageAt?: string,
 ): PlatformError {
-  const { status, text = '', isPage = false } = answer;
-  const facts = {
-    status,
-    retryAfterMs: retryAfterMs(answer.retryAfter, now),
-    platformMessage: isPage ? undefined : platformMessage(text, messageAt),
-  };
+  const { status, retryAfter, text = '', isPage = false } = answer;
+  const message = isPage ? undefined : platformMessage(text, messageAt);
+  const facts = { status, retryAfterMs: retryAfterMs(retryAfter, now), platformMessage: message };
   if (status === 429) return new PlatformError('rate-limited', operation, facts);
   // An intermediary may send 408 and 425, so the outcome is as unknown as for a 5xx.
   if (status === 408 || status === 425 || status >= 500) return new PlatformError('unknown-outcome', operation, facts);
@@ -131,8 +114,8 @@ const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} G
 const MAX_WAIT_MS = 60 * 60_000;
 
 /** The wait in a Retry-After header (RFC 9110, section 10.2.3); undefined if it has none, or one in the past. */
-export function retryAfterMs(header: string | undefined, now: Date): number | undefined {
-  const text = header?.trim() ?? '';
+export function retryAfterMs(header: unknown, now: Date): number | undefined {
+  const text = String(header ?? '').trim();
   const date = HTTP_DATE.test(text) ? Date.parse(text) : Number.NaN;
   const wait = /^\d{1,9}$/.test(text) ? Number(text) * 1_000 : date - now.getTime();
   return wait > 0 ? Math.min(MAX_WAIT_MS, wait) : undefined;
@@ -143,17 +126,10 @@ const MAX_LENGTH = 500;
 
 /** The message at a pointer of a body, or else the whole body; undefined if it is empty. One line, without parts of characters. */
 function platformMessage(body: string, pointer: string | undefined): string | undefined {
-  const words = (located(body, pointer) || body).replace(/[\s\p{Cc}\p{Cs}]+/gu, ' ').trim();
+  const isRead = pointer !== undefined && jsonShapeFault(body) === undefined;
+  const value = isRead ? readPointer(parseJson(body), pointer) : undefined;
+  const located = typeof value === 'string' ? value.trim() : JSON.stringify(value ?? undefined);
+  const words = (located || body).replace(/[\s\p{Cc}\p{Cs}]+/gu, ' ').trim();
   if (words.length <= MAX_LENGTH) return words || undefined;
   return `${words.slice(0, MAX_LENGTH - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
-}
-
-function located(body: string, pointer: string | undefined): string | undefined {
-  if (pointer === undefined) return undefined;
-  try {
-    const value = readPointer(JSON.parse(body), pointer);
-    return typeof value === 'string' ? value.trim() : JSON.stringify(value ?? undefined);
-  } catch {
-    return undefined;
-  }
 }

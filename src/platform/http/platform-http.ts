@@ -4,7 +4,6 @@ import { Env } from '../../config/env.js';
 import { Metrics } from '../../monitoring/metrics.js';
 import { Sending } from '../../sending/sending.js';
 import { Contract } from '../contract/contract.js';
-import type { JsonValue } from '../contract/contract-schema.js';
 import { factsOf, OPERATION_NAMES, type OperationName } from '../contract/operations.js';
 import { PLATFORM_ERROR_KINDS, PlatformError } from '../contract/platform-errors.js';
 import { type Ways, waysOf } from './connections.js';
@@ -21,7 +20,6 @@ export interface CallOptions {
 /** The values of the contract's placeholders. */
 type CallParameters = Readonly<Record<string, string | number>>;
 
-/** One call of an operation. */
 interface PlatformCall extends CallOptions {
   operation: OperationName;
   parameters?: CallParameters;
@@ -40,7 +38,7 @@ const OUTCOMES = ['ok', 'unreadable', ...PLATFORM_ERROR_KINDS] as const;
 
 /**
  * Makes the HTTP calls to the platform. Each call is one attempt over a new connection, because the outcome of a call over
- * a kept one is unknown if the platform closes it at that moment. The exchange itself is in exchange.ts.
+ * a kept one is unknown if the platform closes it at that moment.
  */
 @Injectable()
 export class PlatformHttp {
@@ -69,12 +67,7 @@ export class PlatformHttp {
     );
   }
 
-  /**
-   * Makes one HTTP attempt. Never retries it, and never follows redirects.
-   *
-   * @param read reads a 2xx answer for the caller
-   * @throws {PlatformError} if there is no readable 2xx answer
-   */
+  /** Makes one HTTP attempt. @param read reads a 2xx answer @throws {PlatformError} if there is no readable 2xx answer */
   async call<T>(call: PlatformCall, read: (answer: PlatformAnswer) => T): Promise<T> {
     const { operation } = call;
     const begun = this.clock.monotonicMs();
@@ -99,16 +92,15 @@ export class PlatformHttp {
   }
 
   private async attempt(call: PlatformCall): Promise<PlatformAnswer> {
+    const { env, contract, clock, ways } = this;
     const { operation, signal } = call;
-    const platform = { base: this.env.PLATFORM_BASE_URL, apiKey: this.env.PLATFORM_API_KEY };
-    const started = this.clock.monotonicMs();
+    const started = clock.monotonicMs();
     const isAllowed = factsOf(operation).reads || (await this.sending.isAllowed().catch(() => undefined));
-    const connectMs = CONNECT_TIMEOUT_MS - (this.clock.monotonicMs() - started);
+    const connectMs = CONNECT_TIMEOUT_MS - (clock.monotonicMs() - started);
     if (isAllowed === undefined || connectMs <= 0)
       throw new PlatformError('unreachable', operation, { reason: 'database' });
     if (!isAllowed) throw new PlatformError('held', operation);
-    const request = platformRequest(this.contract, platform, call);
-    const { env, contract, clock, ways } = this;
+    const request = platformRequest(contract, env, call);
     return exchange(operation, request, { env, contract, clock, ways, connectMs, signal });
   }
 }
@@ -118,15 +110,10 @@ const ONLY_PLACEHOLDER = /^\{([A-Za-z]+)\}$/;
 /** Values that would change the path instead of being a segment of it, encoded or not. */
 const NO_PATH_SEGMENT = /^\.{0,2}$/;
 
-/**
- * Builds the request of a call. Pure.
- *
- * @param platform its URL without a slash at the end
- * @throws {PlatformError} `not-configured` if the contract lacks a setting, `rejected` if a parameter cannot be in a URL
- */
+/** Builds the request of a call. @throws {PlatformError} `not-configured`, or `rejected` if a URL cannot hold a parameter */
 export function platformRequest(
   contract: Contract,
-  platform: { base: string; apiKey: string },
+  env: Pick<Env, 'PLATFORM_BASE_URL' | 'PLATFORM_API_KEY'>,
   call: PlatformCall,
 ): PlatformRequest {
   const { operation, parameters = {} } = call;
@@ -141,27 +128,31 @@ export function platformRequest(
   const query = Object.entries(rule.query)
     .map(([name, value]) => `${encodeWellFormed(name)}=${encodeWellFormed(fill(value, parameters, String))}`)
     .join('&');
-  const body = call.body ?? (rule.body === undefined ? undefined : fillBody(rule.body, parameters));
+  const fillMember = (_name: string, value: unknown) =>
+    typeof value === 'string' ? fillText(value, parameters) : value;
+  const data = call.body ? JSON.stringify(call.body) : JSON.stringify(rule.body, fillMember);
   return {
     method: rule.method,
-    url: `${platform.base}${path}${query && `?${query}`}`,
+    url: `${env.PLATFORM_BASE_URL}${path}${query && `?${query}`}`,
     headers: {
       accept: 'application/json',
-      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(data !== undefined && { 'content-type': 'application/json' }),
       ...fillHeaders(rule.headers, parameters),
-      ...credentials(contract, operation, platform.apiKey),
+      ...credentials(contract, operation, env.PLATFORM_API_KEY),
     },
-    data: body === undefined ? undefined : JSON.stringify(body),
+    data,
   };
 }
 
-/** Fills the placeholders of headers, whose names become lower case. Percent-encodes characters that headers cannot contain. */
-export function fillHeaders(headers: Record<string, string>, parameters: CallParameters): Record<string, string> {
-  const filled = Object.entries(headers).map(([name, value]) => [
-    name.toLowerCase(),
-    fill(value, parameters, (text) => text.replace(/[^\x20-\x7e]+/gu, encodeWellFormed)),
-  ]);
-  return Object.fromEntries(filled);
+/** Fills headers, whose names become lower case; null removes one. Percent-encodes characters that headers cannot contain. */
+export function fillHeaders(headers: Record<string, string | null>, parameters: CallParameters) {
+  const filled: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) {
+    delete filled[name.toLowerCase()];
+    if (value === null) continue;
+    filled[name.toLowerCase()] = fill(value, parameters, (text) => text.replace(/[^\x20-\x7e]+/gu, encodeWellFormed));
+  }
+  return filled;
 }
 
 function credentials(contract: Contract, operation: OperationName, apiKey: string): Record<string, string> {
@@ -171,14 +162,9 @@ function credentials(contract: Contract, operation: OperationName, apiKey: strin
   return { [header.toLowerCase()]: scheme ? `${scheme} ${apiKey}` : apiKey };
 }
 
-/** A value that consists of `{size}` becomes a number. */
-function fillBody(value: JsonValue, parameters: CallParameters): JsonValue {
-  if (typeof value === 'string') {
-    return parameters[ONLY_PLACEHOLDER.exec(value)?.[1] ?? ''] ?? fill(value, parameters, String);
-  }
-  if (Array.isArray(value)) return value.map((item) => fillBody(item, parameters));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, fillBody(item, parameters)]));
+/** Fills a text of a body. One that consists of `{size}` becomes a number. */
+function fillText(text: string, parameters: CallParameters): string | number {
+  return parameters[ONLY_PLACEHOLDER.exec(text)?.[1] ?? ''] ?? fill(text, parameters, String);
 }
 
 function fill(template: string, parameters: CallParameters, encode: (text: string, name: string) => string): string {

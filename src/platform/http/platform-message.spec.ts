@@ -26,6 +26,11 @@ describe('the message of the platform', () => {
     expect(messageOf(body, pointer)).toBe(words);
   });
 
+  it('is the whole body of JSON that is nested too deep to be read', () => {
+    const body = `{"message":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+    expect(messageOf(body, '/message')).toBe(`${body.slice(0, 499)}…`);
+  });
+
   it('is absent without a body, and if that is a web page', () => {
     const page = { ...refused, isPage: true, text: '<p>no' };
     const ofPage = errorForAnswer('checkUser', page, new Date(0));

@@ -5,7 +5,7 @@ import { Contract } from '../contract/contract.js';
 import type { OperationName } from '../contract/operations.js';
 import { platformRequest } from './platform-http.js';
 
-const platform = { base: 'https://platform.example/tenant/7', apiKey: 'k' };
+const platform = { PLATFORM_BASE_URL: 'https://platform.example/tenant/7', PLATFORM_API_KEY: 'k' };
 const full = contractOf(FULL_CONTRACT);
 const build = (operation: OperationName, parameters: Record<string, string | number> = {}, contract = full) =>
   platformRequest(contract, platform, { operation, parameters });

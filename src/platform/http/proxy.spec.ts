@@ -154,7 +154,9 @@ describe('a call through a proxy', () => {
     const uploadTo = (url: string) => {
       const env = testEnv('https://platform.example', { HTTPS_PROXY: proxies().HTTPS_PROXY });
       const file = Readable.from([Buffer.from('x')]);
-      return failureOf(new UploadStream(env, new Clock()).uploadTo(url, file, { contentLength: 1 }));
+      return failureOf(
+        new UploadStream(env, new Clock()).uploadTo(url, file, { contentLength: 1, method: 'PUT', headers: {} }),
+      );
     };
 
     it('asks the proxy for a host that only the proxy can resolve', async () => {

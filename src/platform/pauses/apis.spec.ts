@@ -1,15 +1,8 @@
-import { SESSION_OPERATIONS, USER_OPERATIONS } from '../contract/capabilities.js';
-import { apiOf, isApi, KEYS, SESSIONS, USER_MANAGEMENT } from './apis.js';
+import { OPERATION_NAMES } from '../contract/operations.js';
+import { apiOf, isApi, KEYS, keysOf } from './apis.js';
 
-test.each(USER_OPERATIONS)('%s belongs to user management', (operation) => {
-  expect(apiOf(operation)).toBe(USER_MANAGEMENT);
-});
-
-test.each(['createSession', 'getSession', 'getProcessingSession'] as const)('%s belongs to sessions', (operation) => {
-  expect(apiOf(operation)).toBe(SESSIONS);
-});
-
-test('both APIs and each of their operations have one pause', () => {
-  expect([...KEYS].sort()).toEqual([USER_MANAGEMENT, SESSIONS, ...USER_OPERATIONS, ...SESSION_OPERATIONS].sort());
-  expect(KEYS.filter(isApi)).toEqual([USER_MANAGEMENT, SESSIONS]);
+test('each operation has a pause, and belongs to one API', () => {
+  expect([...KEYS].sort()).toEqual([...OPERATION_NAMES, 'user-management', 'sessions', 'compliance'].sort());
+  expect(KEYS.filter(isApi)).toEqual(['user-management', 'sessions', 'compliance']);
+  for (const operation of OPERATION_NAMES) expect(keysOf(apiOf(operation))).toContain(operation);
 });

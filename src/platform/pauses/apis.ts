@@ -1,30 +1,25 @@
-import { COMPLIANCE_OPERATIONS, SESSION_OPERATIONS, USER_OPERATIONS } from '../contract/capabilities.js';
+import { USER_OPERATIONS } from '../contract/capabilities.js';
+import type { OperationName } from '../contract/operations.js';
 
 /** The key of the pause of all user-management calls. */
 export const USER_MANAGEMENT = 'user-management';
 
-/** The key of the pause of all calls of sessions. */
-export const SESSIONS = 'sessions';
-
-/** The key of the pause of all calls of compliance jobs. */
-export const COMPLIANCE = 'compliance';
-
-/** The APIs whose calls pause, each by itself, by the key of its pause. Operations have pauses of their own, under their names. */
+/** The APIs whose calls pause, by the keys of their pauses. Operations have pauses of their own, under their names. */
 const APIS = {
   [USER_MANAGEMENT]: USER_OPERATIONS,
-  [SESSIONS]: SESSION_OPERATIONS,
-  [COMPLIANCE]: COMPLIANCE_OPERATIONS,
-} as const;
+  sessions: [
+    ...(['createSession', 'getSession', 'getProcessingSession', 'updateSession', 'updateSessionTemplates'] as const),
+    ...(['recordingUploadUrl', 'initiateAuth'] as const),
+  ],
+  compliance: ['complianceUploadUrl', 'submitComplianceJob', 'getComplianceJob'],
+} as const satisfies Record<string, readonly OperationName[]>;
 
 export type Api = keyof typeof APIS;
-
-/** An operation whose calls pause. */
-export type PausingOperation = (typeof APIS)[Api][number];
 
 const NAMES = Object.keys(APIS) as Api[];
 
 /** The key of the API that an operation belongs to. Pure. */
-export const apiOf = (operation: PausingOperation): Api =>
+export const apiOf = (operation: OperationName): Api =>
   NAMES.find((api) => APIS[api].some((each) => each === operation)) as Api;
 
 /** True if a pause is that of an API, and not that of an operation. Pure. */

@@ -3,10 +3,20 @@ import { Env } from '../../config/env.js';
 import type { Tx } from '../../database/prisma.service.js';
 import { operationUrl, urlDigest } from '../contract/addresses.js';
 import { Contract } from '../contract/contract.js';
-import { factsOf } from '../contract/operations.js';
-import { apiOf, keysOf, type PausingOperation } from './apis.js';
-import { type Ending, gateOf, isProbed, judge, type Pause, pauseAfter, probing, type Verdict } from './pause-rule.js';
-import { type Pauses, PausesRepository } from './pauses.repository.js';
+import { factsOf, type OperationName } from '../contract/operations.js';
+import { apiOf, keysOf } from './apis.js';
+import type { Pause, Pauses } from './pause-row.js';
+import {
+  type Ending,
+  gateOf,
+  isProbed,
+  judge,
+  type PausingCall,
+  pauseAfter,
+  probing,
+  type Verdict,
+} from './pause-rule.js';
+import { PausesRepository } from './pauses.repository.js';
 
 /** How long a success proves that the platform answers at a base URL. */
 const PROOF_MS = 60_000;
@@ -15,13 +25,8 @@ const PROOF_MS = 60_000;
 const STEP_MS = 500;
 
 /** A call as its pauses see it. */
-export interface JudgedCall {
-  operation: PausingOperation;
-  /** The id of the row that it is about: a person or a session. */
-  subject: string;
-  beganAt: Date;
-  /** The keys of the pauses that it probes. */
-  probes: readonly string[];
+export interface JudgedCall extends PausingCall {
+  operation: OperationName;
   /** The latest refusal of the same subject, if any, and whether it has failed because of it. */
   refused: { operation: string; code: number; at: Date; hasFailed: boolean } | null;
 }
@@ -44,17 +49,15 @@ export class CallJudge {
   ) {}
 
   /**
-   * Lets a call go out, unless calls pause. While they do and their time is over, it is marked as the probe, so that no other
-   * one goes before it is answered.
+   * Lets a call go out, unless calls pause. When their time is over, one call probes; no other goes before it is answered.
    *
-   * @param pauses as they were read in this transaction
    * @param answerMs after which it is surely answered
    * @returns the keys of the pauses that it probes; undefined if it must not go
    */
   async admit(
     tx: Tx,
     pauses: Pauses,
-    operation: PausingOperation,
+    operation: OperationName,
     now: Date,
     answerMs: number,
   ): Promise<string[] | undefined> {
@@ -78,12 +81,9 @@ export class CallJudge {
   }
 
   private judged(pauses: Pauses, call: JudgedCall, ending: Ending, now: Date): Judged & { changed: Pause[] } {
-    const { operation, subject, beganAt, probes } = call;
+    const { operation } = call;
     const verdict = this.verdictOf(pauses, call, ending, now);
-    const after = (key: string): Pause => {
-      const pausing = { subject, beganAt, isProbe: probes.includes(key) };
-      return pauseAfter(pauses.get(key) as Pause, verdict, pausing, ending, now);
-    };
+    const after = (key: string) => pauseAfter(pauses.get(key) as Pause, verdict, call, ending, now);
     const api = after(apiOf(operation));
     const own = this.counted(after(operation), operation, verdict, now);
     const changed = [api, own].filter((pause) => pause !== pauses.get(pause.key));
@@ -111,7 +111,7 @@ export class CallJudge {
   }
 
   /** Counts successes and refusals of an operation. */
-  private counted(pause: Pause, operation: PausingOperation, verdict: Verdict, now: Date): Pause {
+  private counted(pause: Pause, operation: OperationName, verdict: Verdict, now: Date): Pause {
     if (verdict === 'refused') return { ...pause, refusals: pause.refusals + 1 };
     if (verdict !== 'ok') return pause;
     const base = this.env.PLATFORM_BASE_URL;

@@ -1,7 +1,7 @@
-import { SESSIONS, USER_MANAGEMENT } from './apis.js';
-import type { Pause } from './pause-rule.js';
+import { USER_MANAGEMENT } from './apis.js';
+import { callsReasons, stopOf } from './calls-health.js';
+import type { Pause } from './pause-row.js';
 import { at, NOW, open } from './pauses.spec-support.js';
-import { callsReasons, stopOf } from './stop.js';
 
 const [since, later] = [at(-60_000), at(60_000)];
 
@@ -24,7 +24,10 @@ test('a pause after a 429 shows when it ends', () => {
 });
 
 test('a pause of an API and one of its operations are reported by their names', () => {
-  const pauses = [pauseOf(SESSIONS, { pausedUntil: later, reason: 'unauthorized', status: 401 }), paused('lost', 502)];
+  const pauses = [
+    pauseOf('sessions', { pausedUntil: later, reason: 'unauthorized', status: 401 }),
+    paused('lost', 502),
+  ];
   const names = callsReasons(pauses, NOW).map(({ code, values }) => [code, values?.operations]);
   expect(names).toEqual([
     ['platform-unauthorized', 'sessions'],

@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
-import { KEYS, SESSIONS, USER_MANAGEMENT } from './apis.js';
-import { type Gate, gateOf, isClosed, isProbed, type Pause, probing, type Verdict } from './pause-rule.js';
+import { KEYS, USER_MANAGEMENT } from './apis.js';
+import type { Pause } from './pause-row.js';
+import { type Gate, gateOf, isClosed, isProbed, probing, type Verdict } from './pause-rule.js';
 import { at, type Heard, hear, hearAll, lostSubjects, NOW, open } from './pauses.spec-support.js';
 
 const api = open();
 const operation = open('createClient');
-const sessions = open(SESSIONS);
+const sessions = open('sessions');
 const session = open('getSession');
 
 /** Answers one probe after the other in the same way. @returns the lengths of the pauses in milliseconds */
@@ -194,7 +195,7 @@ describe('the gate of an operation', () => {
 
   test.each<[string, Gate[]]>([
     [USER_MANAGEMENT, ['closed', 'closed', 'open', 'open']],
-    [SESSIONS, ['open', 'open', 'closed', 'closed']],
+    ['sessions', ['open', 'open', 'closed', 'closed']],
     ['createClient', ['open', 'closed', 'open', 'open']],
     ['getSession', ['open', 'open', 'open', 'closed']],
   ])('is closed by the pause of %s alone, and lets probes out after it', (key, gates) => {

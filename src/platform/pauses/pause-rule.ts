@@ -1,8 +1,7 @@
+import type { OperationName } from '../contract/operations.js';
 import type { PlatformErrorKind } from '../contract/platform-errors.js';
-import { apiOf, isApi, type PausingOperation } from './apis.js';
+import { apiOf, isApi } from './apis.js';
 import type { Pause, Pauses } from './pause-row.js';
-
-export type { Pause };
 
 /** How an attempt ended: with a readable 2xx, or as a `PlatformError`; `unreadable`: what it would send could not be decrypted. */
 export interface Ending {
@@ -73,8 +72,8 @@ export interface PausingCall {
   /** The id of the row that it is about: a person or a session. */
   subject: string;
   beganAt: Date;
-  /** It went out alone while this API or operation was paused. */
-  isProbe: boolean;
+  /** The keys of the pauses that it probes: it went out alone while this API or operation was paused. */
+  probes: readonly string[];
 }
 
 /** Different subjects in a row without a readable answer that pause an API or an operation. */
@@ -142,11 +141,11 @@ function afterAnswer(pause: Pause, { beganAt }: PausingCall): Pause {
 }
 
 function untold(pause: Pause, call: PausingCall, now: Date): Pause {
-  return call.isProbe && pause.pausedUntil !== null ? { ...pause, pausedUntil: now } : pause;
+  return call.probes.includes(pause.key) && pause.pausedUntil !== null ? { ...pause, pausedUntil: now } : pause;
 }
 
 function paused(pause: Pause, reason: Verdict, call: PausingCall, { status }: Ending, now: Date): Pause {
-  if (pause.pausedUntil !== null && !call.isProbe) return pause;
+  if (pause.pausedUntil !== null && !call.probes.includes(pause.key)) return pause;
   const longest = reason === 'elsewhere' ? PROVEN_PAUSE_MS : LONGEST_PAUSE_MS;
   const waitMs = Math.min(FIRST_PAUSE_MS * 2 ** pause.failures, longest);
   const failures = Math.min(pause.failures + 1, 10);
@@ -175,7 +174,7 @@ export const isProbed = ({ pausedUntil }: Pause): boolean => pausedUntil !== nul
 export type Gate = 'closed' | 'probe' | 'open';
 
 /** Returns whether calls of an operation may go out, by its pause and that of its API. Pure. */
-export function gateOf(pauses: Pauses, operation: PausingOperation, now: Date): Gate {
+export function gateOf(pauses: Pauses, operation: OperationName, now: Date): Gate {
   const both = [apiOf(operation), operation].map((key) => pauses.get(key) as Pause);
   if (both.some((pause) => isClosed(pause, now))) return 'closed';
   return both.some(isProbed) ? 'probe' : 'open';

@@ -1,10 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
-import { type Api, KEYS, keysOf } from './apis.js';
+import { KEYS } from './apis.js';
 import type { Pause, Pauses } from './pause-row.js';
-import { stopOf } from './stop.js';
-
-export type { Pauses };
 
 const NONE = {
   ...{ limitedUntil: null, limitedTimes: 0, pausedUntil: null, reason: null, status: null, failingSince: null },
@@ -23,15 +20,9 @@ export class PausesRepository {
   }
 
   /** Reads all pauses, with the database's time. */
-  async readNow(): Promise<{ now: Date; pauses: Pauses }> {
-    const [row] = await this.prisma.$queryRaw<[{ now: Date }]>`SELECT clock_timestamp() AS now`;
-    return { now: row.now, pauses: await this.read() };
-  }
-
-  /** Why calls of an API do not go out: all of them, or else those of its first operation that pauses; undefined if none does. */
-  async stopped(api: Api): Promise<ReturnType<typeof stopOf>> {
-    const { now, pauses } = await this.readNow();
-    return keysOf(api).flatMap((key) => stopOf(pauses.get(key) as Pause, now) ?? [])[0];
+  async readNow(db: Pick<Tx, 'platformPause' | '$queryRaw'> = this.prisma): Promise<{ now: Date; pauses: Pauses }> {
+    const [row] = await db.$queryRaw<[{ now: Date }]>`SELECT clock_timestamp() AS now`;
+    return { now: row.now, pauses: await this.read(db) };
   }
 
   /** Locks some pauses until the transaction ends, and reads all. Lock subjects before them. */

@@ -1,5 +1,6 @@
 import { USER_MANAGEMENT } from './apis.js';
-import { type Ending, type Pause, pauseAfter, type Verdict } from './pause-rule.js';
+import type { Pause } from './pause-row.js';
+import { type Ending, pauseAfter, type Verdict } from './pause-rule.js';
 
 export const NOW = new Date('2026-11-21T05:00:00Z');
 
@@ -28,7 +29,13 @@ export interface Heard {
 export function hear(pause: Pause, heard: Heard): Pause {
   const { verdict, subject = 'p', atMs = 0, beganMs = atMs, isProbe = false, retryAfterMs, status = null } = heard;
   const ending: Ending = { kind: 'ok', status, retryAfterMs };
-  return pauseAfter(pause, verdict, { subject, beganAt: at(beganMs), isProbe }, ending, at(atMs));
+  return pauseAfter(
+    pause,
+    verdict,
+    { subject, beganAt: at(beganMs), probes: isProbe ? [pause.key] : [] },
+    ending,
+    at(atMs),
+  );
 }
 
 export const hearAll = (pause: Pause, heard: readonly Heard[]): Pause => heard.reduce(hear, pause);

@@ -5,10 +5,7 @@ import { Fingerprints } from '../../vault/fingerprints.js';
 /** The purpose of a file. A URL is accepted only for its own. */
 export type FileKind = 'recording' | 'compliance';
 
-/**
- * The file URLs that the platform returned to us. They are accepted without a check of their host. Only their
- * fingerprints are stored.
- */
+/** Fingerprints of the file URLs that the platform returned to us, which are accepted without a check of their host. */
 @Injectable()
 export class HandedOutUrls {
   constructor(

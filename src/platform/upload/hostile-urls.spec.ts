@@ -18,7 +18,9 @@ function send(url: string, env: Record<string, string> = {}): Promise<string | u
   const file = Readable.from([Buffer.from('%PDF-')]);
   const upload = new UploadStream(testEnv('https://platform.example.com', env), new Clock());
   return sending
-    .run(true, () => upload.uploadTo(url, file, { contentLength: 5, headers: { 'content-type': 'application/pdf' } }))
+    .run(true, () =>
+      upload.uploadTo(url, file, { contentLength: 5, method: 'PUT', headers: { 'content-type': 'application/pdf' } }),
+    )
     .then(() => 'sent')
     .catch((error: { kind?: string }) => error.kind);
 }

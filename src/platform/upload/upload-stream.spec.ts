@@ -8,7 +8,11 @@ import { UploadSourceError, UploadStream } from './upload-stream.js';
 
 const KIB = 1024;
 const file = (bytes: number) => Readable.from([Buffer.alloc(bytes, 'a')]);
-const options = (contentLength: number) => ({ contentLength, headers: { 'content-type': 'audio/webm' } });
+const options = (contentLength: number) => ({
+  contentLength,
+  method: 'PUT' as const,
+  headers: { 'content-type': 'audio/webm' },
+});
 
 describe('sending a file to an upload address', () => {
   let store: LoopbackPlatform;
@@ -24,7 +28,7 @@ describe('sending a file to an upload address', () => {
 
   it('sends exactly the bytes with their length and type, and no API key', async () => {
     await upload.uploadTo(`${store.url}/put?sig=1`, file(5), {
-      contentLength: 5,
+      ...options(5),
       headers: { 'content-type': 'audio/webm', 'x-more': '1' },
     });
     expect(store.heard).toEqual([expect.objectContaining({ method: 'PUT', url: '/put?sig=1', body: 'aaaaa' })]);

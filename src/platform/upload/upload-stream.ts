@@ -9,14 +9,12 @@ import { attemptWithin, type Ways, waysOf } from '../http/connections.js';
 import { errorForAnswer } from '../http/platform-answer.js';
 import { ADDRESS_NOT_PUBLIC, checkPublicUrl, guardedLookup } from './public-url.js';
 
-/** Options of an upload. */
 interface UploadOptions {
   /** The exact size in bytes, because stores of pre-signed URLs reject chunked bodies. */
   contentLength: number;
-  /** Defaults to PUT. */
-  method?: 'PUT' | 'POST';
+  method: 'PUT' | 'POST';
   /** All headers except the length. */
-  headers?: Record<string, string>;
+  headers: Record<string, string>;
   signal?: AbortSignal;
   /** Maximum time without a byte in either direction. Defaults to a minute. */
   idleMs?: number;
@@ -58,28 +56,21 @@ export class UploadStream {
       source.destroy();
       throw new PlatformError('rejected', 'upload', { reason: `the upload address ${fault}` });
     }
-    const { contentLength, method = 'PUT', headers, signal, idleMs = IDLE_MS } = options;
+    const { contentLength, method, headers, signal, idleMs = IDLE_MS } = options;
     const body = Readable.from(exactly(source, contentLength), { objectMode: false });
     body.on('error', () => undefined);
+    const request = { url, method, headers: { ...headers, 'content-length': contentLength }, data: body };
     try {
       const bounds = { connectMs: CONNECT_TIMEOUT_MS, signal };
-      const { status, headers: answered } = await attemptWithin(
-        this.ways,
-        this.clock,
-        'upload',
-        bounds,
-        async (attempt) => {
-          const sent = { ...headers, 'content-length': contentLength };
-          const answer = await attempt.send({ url, method, headers: sent, data: body, timeout: idleMs });
-          // The status is enough.
-          answer.data.on('error', () => undefined).destroy();
-          // A store that has all bytes may answer before the source says that there are no more.
-          if (answer.status < 300) await finished(body.resume());
-          return answer;
-        },
-      );
-      const answer = { status, retryAfter: String(answered['retry-after'] ?? '') };
-      if (status < 200 || status >= 300) throw errorForAnswer('upload', answer, this.clock.now());
+      await attemptWithin(this.ways, this.clock, 'upload', bounds, async (attempt) => {
+        const { status, headers: answered, data } = await attempt.send({ ...request, timeout: idleMs });
+        // The status is enough.
+        data.on('error', () => undefined).destroy();
+        // A store that has all bytes may answer before the source says that there are no more.
+        if (status < 300) await finished(body.resume());
+        if (status >= 200 && status < 300) return;
+        throw errorForAnswer('upload', { status, retryAfter: answered['retry-after'] }, this.clock.now());
+      });
     } catch (error) {
       if (body.errored instanceof UploadSourceError) throw body.errored;
       if (!(error instanceof PlatformError) || !error.reason?.startsWith(ADDRESS_NOT_PUBLIC)) throw error;

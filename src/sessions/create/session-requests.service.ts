@@ -12,6 +12,7 @@ import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { requireCapability } from '../../platform/contract/capabilities.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { PlatformError } from '../../platform/contract/platform-errors.js';
+import { RequestCalls } from '../../platform/pauses/request-calls.js';
 import { HandedOutUrls } from '../../platform/upload/handed-out-urls.js';
 import { HELD } from '../../sending/hold-code.js';
 import type { SessionResponse } from '../model/session-view.js';
@@ -33,6 +34,7 @@ export class SessionRequests {
     private readonly people: ResolvedPartiesRepository,
     private readonly requests: SessionRequestsRepository,
     private readonly platform: PlatformClient,
+    private readonly calls: RequestCalls,
     private readonly reader: SessionReader,
     private readonly handedOut: HandedOutUrls,
     private readonly audit: Audit,
@@ -143,10 +145,11 @@ export class SessionRequests {
   }
 
   /** Rejects a link to a session that does not exist or belongs to another provider. */
-  private async checkLink({ providerUserId }: ReadSession, sessionId: string, signal: AbortSignal): Promise<void> {
+  private async checkLink({ id, providerUserId }: ReadSession, sessionId: string, signal: AbortSignal): Promise<void> {
     if (!this.contract.canCall('getSession')) return;
     const pointer = '/sessionId';
-    const found = await this.platform.getSession(sessionId, { signal }).catch((error: unknown) => {
+    const ask = () => this.platform.getSession(sessionId, { signal });
+    const found = await this.calls.make('getSession', id, ask, signal).catch((error: unknown) => {
       if (error instanceof PlatformError && error.kind === 'not-found') {
         throw new Problem('not-on-platform', 'The platform has no session with this id. Correct the id.', {
           status: 422,

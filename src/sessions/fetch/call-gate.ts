@@ -2,11 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { Env } from '../../config/env.js';
 import { Random } from '../../config/random.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
-import { faultOf, PlatformError } from '../../platform/contract/platform-errors.js';
-import { apiOf, type PausingOperation } from '../../platform/pauses/apis.js';
+import type { OperationName } from '../../platform/contract/operations.js';
+import { faultOf, type PlatformError } from '../../platform/contract/platform-errors.js';
 import { CallJudge } from '../../platform/pauses/call-judge.js';
 import { type Ending, type Gate, gateOf, type Verdict } from '../../platform/pauses/pause-rule.js';
 import { PausesRepository } from '../../platform/pauses/pauses.repository.js';
+import { endingOf } from '../../platform/pauses/request-calls.js';
 import { backoffMs, FAULT_BACKOFF, NOT_FOUND_BACKOFF } from '../../queue/work/backoff.js';
 import type { Failure } from '../model/apply-fetch.js';
 import type { SessionRow } from '../model/session-row.js';
@@ -49,7 +50,7 @@ export class CallGate {
   }
 
   /** Whether calls go out: `probe` if one does, to find out. */
-  async gates<Operation extends PausingOperation>(...operations: Operation[]): Promise<Record<Operation, Gate>> {
+  async gates<Operation extends OperationName>(...operations: Operation[]): Promise<Record<Operation, Gate>> {
     const { now, pauses } = await this.pauses.readNow();
     const gates = operations.map((operation) => [operation, gateOf(pauses, operation, now)]);
     return Object.fromEntries(gates) as Record<Operation, Gate>;
@@ -61,22 +62,11 @@ export class CallGate {
    * @param given the transaction that marks the call, if one does
    * @returns the pauses that it probes; undefined if it must not go
    */
-  async admit(operation: PausingOperation, now: Date, given?: Tx): Promise<string[] | undefined> {
+  async admit(operation: OperationName, now: Date, given?: Tx): Promise<string[] | undefined> {
     const pauses = await this.pauses.read(given);
     if (gateOf(pauses, operation, now) === 'open') return [];
     const admit = (tx: Tx) => this.calls.admit(tx, pauses, operation, now, this.callMs);
     return given ? admit(given) : this.prisma.transaction(admit);
-  }
-
-  /**
-   * Stops a call that a caller waits for during the pause of a 429. No other pause stops it, because its end may be over.
-   *
-   * @throws {PlatformError} `rate-limited`
-   */
-  async refuseLimited(tx: Tx, operation: PausingOperation, now: Date): Promise<void> {
-    const limitedUntil = (await this.pauses.read(tx)).get(apiOf(operation))?.limitedUntil ?? now;
-    const retryAfterMs = limitedUntil.getTime() - now.getTime();
-    if (retryAfterMs > 0) throw new PlatformError('rate-limited', operation, { retryAfterMs });
   }
 
   /**
@@ -87,7 +77,7 @@ export class CallGate {
    */
   async judge(
     tx: Tx,
-    operation: PausingOperation,
+    operation: OperationName,
     { id, at, probes, refusedAt, refusedStatus }: GatedCall,
     ending: Ending,
     now: Date,
@@ -109,7 +99,7 @@ export class CallGate {
    */
   async failed(
     tx: Tx,
-    operation: PausingOperation,
+    operation: OperationName,
     call: GatedCall,
     {
       fault: last,
@@ -136,13 +126,5 @@ export class CallGate {
   }
 }
 
-/** An answer. */
-export const OK: Ending = { kind: 'ok', status: 200 };
-
 /** True if an answer may be that of a wrong key or URL, so that its repetition for one row says that the row is to blame. */
 export const isRefusal = (verdict: Verdict): boolean => verdict === 'unauthorized' || verdict === 'elsewhere';
-
-/** The end of a failed call. */
-export function endingOf({ kind, status, isWrongAddress, retryAfterMs }: PlatformError): Ending {
-  return { kind, status: status ?? null, isWrongAddress, retryAfterMs };
-}

@@ -3,6 +3,7 @@ import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import { Metrics } from '../../monitoring/metrics.js';
 import type { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
+import { OK } from '../../platform/pauses/request-calls.js';
 import { openUnlessDamaged } from '../../vault/unreadable-value.js';
 import { endByEvents } from '../model/apply-event.js';
 import {
@@ -18,7 +19,7 @@ import { nextLookup } from '../model/next-lookup.js';
 import { NO_FACTS, plainCode, withoutMessage } from '../model/session-facts.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { type LockedSession, SessionsRepository, WITH_TIME } from '../model/sessions.repository.js';
-import { CallGate, type GatedCall, OK } from './call-gate.js';
+import { CallGate, type GatedCall } from './call-gate.js';
 import { SessionContentRepository } from './session-content.repository.js';
 
 /** Seconds; from an event's first fetch to hours without the platform. */

@@ -4,10 +4,11 @@ import type { ProcessingSessionAnswer } from '../../platform/clients/platform-cl
 import { Contract } from '../../platform/contract/contract.js';
 import type { PlatformError } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
+import { OK } from '../../platform/pauses/request-calls.js';
 import type { DueRow as DueJob } from '../../queue/work/feeder.js';
 import type { WorkQueue } from '../../queue/work/work-queue.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
-import { CallGate, type GatedCall, OK } from '../fetch/call-gate.js';
+import { CallGate, type GatedCall } from '../fetch/call-gate.js';
 import { FetchesRepository } from '../fetch/fetches.repository.js';
 import { SessionContentRepository } from '../fetch/session-content.repository.js';
 import { applyEvent } from '../model/apply-event.js';

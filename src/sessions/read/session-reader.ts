@@ -10,6 +10,7 @@ import { peopleOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
 import { Contract } from '../../platform/contract/contract.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
+import { RequestCalls } from '../../platform/pauses/request-calls.js';
 import { HELD } from '../../sending/hold-code.js';
 import { Sending } from '../../sending/sending.js';
 import { openIfReadable, openUnlessDamaged } from '../../vault/unreadable-value.js';
@@ -54,6 +55,7 @@ export class SessionReader {
     private readonly rows: SessionsRepository,
     private readonly seal: SessionSeal,
     private readonly platform: PlatformClient,
+    private readonly calls: RequestCalls,
     private readonly formerIds: FormerIdsRepository,
     private readonly audit: Audit,
     private readonly sending: Sending,
@@ -179,11 +181,12 @@ export class SessionReader {
    * @throws {Problem} 404 `unknown-session`, `no-recording`, `not-on-platform`; 501 `not-configured`; 503; 504
    */
   async recordingUrl(id: string, signal: AbortSignal): Promise<string> {
-    const { sessionId } = await this.find(id);
+    const { id: ourId, sessionId } = await this.find(id);
+    const ask = (asked: string) => () => this.platform.getSession(asked, { signal });
     const session =
       sessionId === null
         ? undefined
-        : await this.platform.getSession(sessionId, { signal }).catch((error: unknown) => {
+        : await this.calls.make('getSession', ourId, ask(sessionId), signal).catch((error: unknown) => {
             throw platformProblem(error);
           });
     if (session?.recordingUrl) return session.recordingUrl;

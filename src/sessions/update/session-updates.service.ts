@@ -10,6 +10,7 @@ import { Contract } from '../../platform/contract/contract.js';
 import type { OperationName } from '../../platform/contract/operations.js';
 import { platformProblem } from '../../platform/contract/platform-errors.js';
 import type { SessionAnswer } from '../../platform/contract/session-answer.js';
+import { RequestCalls } from '../../platform/pauses/request-calls.js';
 import { openIfReadable } from '../../vault/unreadable-value.js';
 import { RefreshesRepository } from '../fetch/refreshes.repository.js';
 import { factsAfter, shownBy } from '../model/apply-fetch.js';
@@ -35,6 +36,7 @@ export class SessionUpdates {
     private readonly seal: SessionSeal,
     private readonly audit: Audit,
     private readonly sent: SentData,
+    private readonly calls: RequestCalls,
   ) {}
 
   /**
@@ -104,12 +106,11 @@ export class SessionUpdates {
     await this.audit.commitIntent();
     const update = await this.updates.begin(row.id);
     const about = { client: clients, session: [row.id] };
-    const answer = await this.sent
-      .send(operation, about, () => call(sessionId))
-      .catch(async (error: unknown) => {
-        await this.updates.end(update, error);
-        throw platformProblem(error);
-      });
+    const send = () => this.sent.send(operation, about, () => call(sessionId));
+    const answer = await this.calls.make(operation, row.id, send).catch(async (error: unknown) => {
+      await this.updates.end(update, error);
+      throw platformProblem(error);
+    });
     await this.updates.end(update);
     const facts = factsAfter(answer, openIfReadable(() => this.seal.openFacts(row)) ?? NO_FACTS);
     return this.reader.view({ ...row, ...shownBy(row, answer), facts: this.seal.sealFacts(row.id, facts) });

@@ -98,7 +98,7 @@ export class Endpoint {
       if (!attempt.isReused) throw error;
       return attempt.send(request);
     });
-    const wait = retryAfterMs(String(headers['retry-after'] ?? ''), this.clock.now());
+    const wait = retryAfterMs(headers['retry-after'], this.clock.now());
     const forget = this.clock.after(REST_TIMEOUT_MS, () => data.destroy());
     // The announced body of a 204 would come as the next answer of this connection.
     if (status === 204 && !/^0?$/.test(String(headers['content-length'] ?? ''))) data.destroy();

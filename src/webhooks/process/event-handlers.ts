@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { Tx } from '../../database/prisma.service.js';
-import type { PlatformEvent } from '../../platform/contract/platform-event.js';
 import { EVENT_TYPES, type EventType } from '../../platform/contract/wire-types.js';
+import type { PlatformEvent } from '../receive/platform-event.js';
 
 /** A genuine, understood event from the inbox. */
 export type InboxEvent<Type extends EventType = EventType> = Extract<PlatformEvent, { eventType: Type }> & {

@@ -11,7 +11,6 @@ import { isOutOfResources } from '../../errors/database-fault.js';
 import { errorTrace, failureCode } from '../../errors/error-trace.js';
 import { Metrics } from '../../monitoring/metrics.js';
 import { Contract } from '../../platform/contract/contract.js';
-import { parseEvent, type UnderstoodEvent } from '../../platform/contract/platform-event.js';
 import { backoffMs } from '../../queue/work/backoff.js';
 import { Feeder } from '../../queue/work/feeder.js';
 import { Host, WORKER } from '../../queue/work/host.js';
@@ -20,6 +19,7 @@ import { WorkStore } from '../../queue/work/work-store.js';
 import { MissingDataKey } from '../../vault/unreadable-value.js';
 import { Vault } from '../../vault/vault.js';
 import { bodyPlace } from '../receive/inbox.writer.js';
+import { parseEvent, type UnderstoodEvent } from '../receive/platform-event.js';
 import { EventHandlers, type Handled } from './event-handlers.js';
 import {
   FIRST_PLACE,

@@ -16,10 +16,10 @@ import { errorTrace } from '../../errors/error-trace.js';
 import { type Health, HealthIndicator } from '../../monitoring/health-indicator.js';
 import { Metrics } from '../../monitoring/metrics.js';
 import { Contract } from '../../platform/contract/contract.js';
-import { parseEvent } from '../../platform/contract/platform-event.js';
 import type { WorkQueue } from '../../queue/work/work-queue.js';
 import { WorkQueues } from '../../queue/work/work-queues.js';
 import { type SealedPlace, Vault } from '../../vault/vault.js';
+import { parseEvent } from './platform-event.js';
 import type { VerifiedDelivery } from './verify-delivery.js';
 
 /** The platform gives up after five seconds; 503 must leave within two. */

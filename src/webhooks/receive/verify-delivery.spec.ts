@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
-import { signWebhook } from '../../platform/webhook-signature.js';
 import { verifyDelivery } from './verify-delivery.js';
+import { signWebhook } from './webhook-signature.js';
 
 const SECRETS = ['the first secret', 'the second secret'];
 const BODY = Buffer.from('{"eventType":"SESSION_CREATED","sessionId":"s-1"}');

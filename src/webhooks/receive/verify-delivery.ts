@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { WEBHOOK_SIGNATURE_HEADER, WEBHOOK_TIMESTAMP_HEADER } from '../../platform/contract/wire-types.js';
-import { matchingSecret } from '../../platform/webhook-signature.js';
 import type { Refusal, RefusalCause } from '../../words/refusal-words.js';
+import { matchingSecret } from './webhook-signature.js';
 
 /** A genuine delivery. */
 export interface VerifiedDelivery {

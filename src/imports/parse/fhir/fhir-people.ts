@@ -1,8 +1,8 @@
 import type { PersonKind } from '../../../people/rules/person.js';
+import { isJsonObject, type JsonObject, parseObject } from '../../../text/json-object.js';
 import type { ReadEvent, ReadOptions, ReadRow } from '../row/import-row.js';
 import { rejection } from '../row/rejection.js';
 import type { JsonRecord } from '../text/json-cutter.js';
-import { isJsonObject, type JsonObject, parseObject } from '../text/json-object.js';
 import { careTeamLinks, encounterLinks, mergeReferences, ownLinks, roleReferences } from './care-references.js';
 import { objectIn, objectsIn, textIn, tokenIn } from './fhir-values.js';
 import { deletedRows, PERSON_KINDS, personRow, type RowSource, rejectedRow, versionOf } from './person-rows.js';

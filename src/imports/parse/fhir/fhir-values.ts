@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../text/json-object.js';
+import { isJsonObject, type JsonObject } from '../../../text/json-object.js';
 
 /** Maximum items read of a list. No person has as many names, identifiers or providers. */
 const ITEMS_MAX = 1_000;

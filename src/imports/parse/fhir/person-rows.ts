@@ -1,10 +1,10 @@
 import type { PersonKind } from '../../../people/rules/person.js';
 import { isEmailAddress, profileOf } from '../../../people/rules/person-field-rules.js';
+import type { JsonObject } from '../../../text/json-object.js';
 import { usableEmail } from '../row/email-text.js';
 import type { ReadOptions, ReadRow, RowCells, Version } from '../row/import-row.js';
 import { type Rejection, rejection } from '../row/rejection.js';
 import { idFault, isImportableId, type PersonCandidate, rowOf, validatePerson } from '../row/validate-person.js';
-import type { JsonObject } from '../text/json-object.js';
 import { dateIn, hasEnded, isCurrent, objectIn, objectsIn, textIn, tokenIn } from './fhir-values.js';
 import { knownId, typeOf, uriKey } from './reference-key.js';
 

@@ -1,5 +1,5 @@
 import type { PersonKind } from '../../../people/rules/person.js';
-import type { JsonObject } from '../text/json-object.js';
+import type { JsonObject } from '../../../text/json-object.js';
 import { objectsIn, tokenIn } from './fhir-values.js';
 
 // A key is the canonical form of a reference, and of each way in which references may name a resource:

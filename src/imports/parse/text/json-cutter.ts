@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, parseObject } from './json-object.js';
+import { isJsonObject, type JsonObject, parseObject } from '../../../text/json-object.js';
 
 /** One line of a file, one entry of a Bundle, or what is left of a Bundle without its entries. */
 export interface JsonRecord {

@@ -1,16 +1,16 @@
-import { decodeText, jsonShapeFault } from '../../text/json-text.js';
-import type { Contract } from './contract.js';
-import { readPointer } from './json-pointer.js';
+import type { Contract } from '../../platform/contract/contract.js';
+import { readPointer } from '../../platform/contract/json-pointer.js';
 import {
   EVENT_TYPES,
   type EventType,
   isPlatformId,
+  type JobEventType,
   type SessionEvent,
   USER_ROLES,
   type UserRole,
-} from './wire-types.js';
-
-export type JobEventType = Extract<EventType, `${string}_JOB_${string}`>;
+} from '../../platform/contract/wire-types.js';
+import { isJsonObject, parseJson } from '../../text/json-object.js';
+import { decodeText, jsonShapeFault } from '../../text/json-text.js';
 
 /** The fields of an event that its handler uses. An optional field is null if it is missing or invalid. */
 export type PlatformEvent =
@@ -44,10 +44,10 @@ export interface UnknownEvent {
 /** The fields of an event (spec, Events). */
 interface Fields {
   /** JSON Pointer to their object. Undefined if the spec does not show it: the contract file may locate each field. */
-  readonly at: '' | '/payload' | undefined;
+  at: '' | '/payload' | undefined;
   /** An event without one of these is not understood. */
-  readonly required: readonly string[];
-  readonly optional?: readonly string[];
+  required: string[];
+  optional?: string[];
 }
 
 const JOB: Fields = { at: '/payload', required: ['jobId'] };
@@ -88,10 +88,8 @@ export function parseEvent(bytes: Uint8Array, located: Contract['events'] = {}):
   if (jsonShapeFault(text)) return { eventType: null, reason: 'too-deep' };
   const body = parseJson(text);
   if (body === undefined) return { eventType: null, reason: 'not-json' };
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    return { eventType: null, reason: 'not-an-object' };
-  }
-  const named = readPointer(body, '/eventType');
+  if (!isJsonObject(body)) return { eventType: null, reason: 'not-an-object' };
+  const named = body.eventType;
   if (typeof named !== 'string') return { eventType: null, reason: 'no-event-type' };
   const eventType = EVENT_TYPES.find((type) => type === named);
   if (!eventType) return { eventType: IDENTIFIER.test(named) ? named : null, reason: 'unknown-event-type' };
@@ -115,12 +113,4 @@ function readField(name: string, value: unknown): string | boolean | null {
   if (name === 'aiNotesEnabled') return typeof value === 'boolean' ? value : null;
   if (name === 'role') return USER_ROLES.find((role) => role === value) ?? null;
   return isPlatformId(value) ? value : null;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

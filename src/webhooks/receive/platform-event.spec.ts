@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../config/property-runs.spec-support.js';
-import type { Contract } from './contract.js';
+import type { Contract } from '../../platform/contract/contract.js';
+import { EVENT_TYPES, type EventType, PLATFORM_ID_MAX } from '../../platform/contract/wire-types.js';
 import { parseEvent } from './platform-event.js';
-import { EVENT_TYPES, type EventType, PLATFORM_ID_MAX } from './wire-types.js';
 
 const parse = (body: unknown, located?: Contract['events']) =>
   parseEvent(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)), located);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { propertyRuns } from '../config/property-runs.spec-support.js';
+import { propertyRuns } from '../../config/property-runs.spec-support.js';
 import { matchingSecret, signWebhook } from './webhook-signature.js';
 
 const MUTATIONS = 10 * propertyRuns().numRuns;
