@@ -94,7 +94,6 @@ async function refusedPeople(ehr: PrivateEhr): Promise<void> {
   await ehr.ask('GET', '/v1/clients', { key: `nb_${canary('WrongKey')}${'x'.repeat(40)}` });
   for (const header of [
     'prefer',
-    'last-event-id',
     'accept',
     'cookie',
     'user-agent',
