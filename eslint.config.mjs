@@ -76,7 +76,7 @@ const boundaries = {
 
 /**
  * The files that use `pg`, in a transaction of Prisma (`sql(tx)`) or on connections of their own: the inserts of audit entries
- * and events, and LISTEN. Until their folders are rebuilt, also the chain of the audit log, the numbering of the feed, the
+ * and events, and LISTEN. Until their folders are rebuilt, also the chain of the audit log, the ids of subjects, the
  * leases of pushes, what client records ask of people, and the rotation of keys. `transport.decorators.ts` only parses URLs.
  */
 const pgFiles = [

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Type } from '@nestjs/common';
 import type { Settings } from '../../simulator/settings.js';
+import { FeedBell } from '../../src/feed/feed-bell.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { until } from '../until.js';
 import { ApiDescription } from './api-description.js';
@@ -110,6 +111,8 @@ export class World {
   /** Sends one request to the service, and checks its answer against the API's description. */
   async call<Body = PersonResponse>(method: string, path: string, options: CallOptions = {}): Promise<Answer<Body>> {
     await this.move(STEP_MS);
+    // A commit is visible in the feed milliseconds later.
+    if (path.startsWith('/v1/events')) await this.get(FeedBell).publishLost();
     const answering = request<Body>(`${this.url}${path}`, method, { ...options, key: options.key ?? ADMIN_KEY });
     const answer = await (options.wait ? this.workWhile(answering) : answering);
     (await ApiDescription.of(this.app)).check(method, path, answer);
