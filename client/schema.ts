@@ -214,7 +214,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Read the change feed, in order: a page, or a stream
+         * Read the change feed, in order
          * @description A filtered page considers up to 1,000 events and may be empty: continue after its `cursor`. A cursor is 410
          *     `cursor-gone` if retention deleted an event after it, if it is ahead of the feed, or if the database was restored
          *     since. An event is published once a GET shows what it says (docs/reference/events.md): the ends of a session by the
@@ -1865,9 +1865,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the overview for operators: once, or as a stream
-         * @description The stream sends an event `overview` immediately and after each change. A figure is null if PostgreSQL does
-         *     not return it in time.
+         * Get the overview for operators
+         * @description It is less than two seconds old. A figure is null if PostgreSQL does not return it in time.
          *
          *     Needs a key with the scope `operations`.
          */
@@ -3660,7 +3659,7 @@ export interface components {
              * @description Branch on it. docs/reference/problems.md has the status and the meaning of each
              * @enum {string}
              */
-            type: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:api-key-ended" | "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:confirm-at-provider" | "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:cursor-gone" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:held-by-setting" | "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:job-id-needed" | "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:key-sign-in-off" | "urn:notebridge:problem:length-required" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:not-acceptable" | "urn:notebridge:problem:not-built" | "urn:notebridge:problem:not-configured" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-genuine" | "urn:notebridge:problem:not-kept" | "urn:notebridge:problem:not-next" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:not-waiting" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:plan-changed" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unclear" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:provider-not-found" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:same-client" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-id-needed" | "urn:notebridge:problem:session-requested" | "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:session-unsettled" | "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:step-up-required" | "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-rows" | "urn:notebridge:problem:too-many-streams" | "urn:notebridge:problem:too-many-subscriptions" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:transcript-removed" | "urn:notebridge:problem:unauthenticated" | "urn:notebridge:problem:unavailable" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-api-key" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-delivery" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unknown-job" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:unknown-platform-user" | "urn:notebridge:problem:unknown-processing-session" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unknown-row" | "urn:notebridge:problem:unknown-session" | "urn:notebridge:problem:unknown-subscription" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type" | "urn:notebridge:problem:upload-broken-off" | "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused" | "urn:notebridge:problem:upload-stalled" | "urn:notebridge:problem:url-not-allowed" | "urn:notebridge:problem:url-too-long" | "urn:notebridge:problem:validation" | "urn:notebridge:problem:wrong-key" | "urn:notebridge:problem:wrong-part" | "urn:notebridge:problem:wrong-state";
+            type: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:api-key-ended" | "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:confirm-at-provider" | "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:cursor-gone" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:held-by-setting" | "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:job-id-needed" | "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:key-sign-in-off" | "urn:notebridge:problem:length-required" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:not-acceptable" | "urn:notebridge:problem:not-built" | "urn:notebridge:problem:not-configured" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-genuine" | "urn:notebridge:problem:not-kept" | "urn:notebridge:problem:not-next" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:not-waiting" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:plan-changed" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unclear" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:provider-not-found" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:same-client" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-id-needed" | "urn:notebridge:problem:session-requested" | "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:session-unsettled" | "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:step-up-required" | "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-rows" | "urn:notebridge:problem:too-many-subscriptions" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:transcript-removed" | "urn:notebridge:problem:unauthenticated" | "urn:notebridge:problem:unavailable" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-api-key" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-delivery" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unknown-job" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:unknown-platform-user" | "urn:notebridge:problem:unknown-processing-session" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unknown-row" | "urn:notebridge:problem:unknown-session" | "urn:notebridge:problem:unknown-subscription" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type" | "urn:notebridge:problem:upload-broken-off" | "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused" | "urn:notebridge:problem:upload-stalled" | "urn:notebridge:problem:url-not-allowed" | "urn:notebridge:problem:url-too-long" | "urn:notebridge:problem:validation" | "urn:notebridge:problem:wrong-key" | "urn:notebridge:problem:wrong-part" | "urn:notebridge:problem:wrong-state";
             title: string;
             status: number;
             /** @description One sentence to show */
@@ -4098,8 +4097,6 @@ export interface operations {
             header?: {
                 /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 0 if absent) */
                 Prefer?: string;
-                /** @description Like `after`; browsers send it when they reopen a stream */
-                "Last-Event-ID"?: string;
                 /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit log */
@@ -4110,14 +4107,19 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description A page, or a stream for Accept: text/event-stream */
+            /**
+             * @description A filtered page considers up to 1,000 events and may be empty: continue after its `cursor`. A cursor is 410
+             *     `cursor-gone` if retention deleted an event after it, if it is ahead of the feed, or if the database was restored
+             *     since. An event is published once a GET shows what it says (docs/reference/events.md): the ends of a session by the
+             *     first answer that has them, at the latest ten minutes after the platform announced them. Repeats by the platform may
+             *     be published again.
+             */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["FeedPageResponse"];
-                    "text/event-stream": string;
                 };
             };
             default: components["responses"]["problem"];
@@ -7145,14 +7147,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Once, or a stream for Accept: text/event-stream */
+            /** @description It is less than two seconds old. A figure is null if PostgreSQL does not return it in time. */
             200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["OverviewResponse"];
-                    "text/event-stream": string;
                 };
             };
             default: components["responses"]["problem"];

@@ -7,7 +7,7 @@ import { until } from '../until.js';
 import { ApiDescription } from './api-description.js';
 import { FOREVER_MS, Platform, type Rule } from './platform.js';
 import { type Answer, type CallOptions, request } from './request.js';
-import { forgetEarlierTests, RunningWork, storeCounts } from './running-work.js';
+import { forgetEarlierTests, type Held, RunningWork, storeCounts } from './running-work.js';
 import { ADMIN_KEY, settingsFor, WEBHOOK_SECRET } from './settings.js';
 import { msOf, type Span, timeSql, WorldClock, WorldRandom } from './time.js';
 import { WORK_OF_QUEUES, type Work } from './work.js';
@@ -39,14 +39,6 @@ export interface WorldOptions {
   readonly settings?: Variables;
   /** Settings of the platform simulator. */
   readonly platform?: Partial<Settings>;
-}
-
-/** A call that the platform holds, and the work that waits for it. */
-interface Held {
-  /** Answers every held call. @returns once the world has settled */
-  answer(): Promise<void>;
-  /** Resolves when the work has ended, successfully or not. */
-  readonly ended: Promise<void>;
 }
 
 /**
