@@ -76,8 +76,8 @@ const boundaries = {
 
 /**
  * The files that use `pg`, in a transaction of Prisma (`sql(tx)`) or on connections of their own: the inserts of audit entries
- * and events, and LISTEN. Until their folders are rebuilt, also the chain of the audit log, the numbering of the feed, the
- * leases of pushes, and the rotation of keys. `transport.decorators.ts` only parses URLs.
+ * and events, and LISTEN. Until their folders are rebuilt, also the chain of the audit log, the leases of pushes, and the
+ * rotation of keys. `transport.decorators.ts` only parses URLs.
  */
 const pgFiles = [
   'src/audit/audit.ts',
@@ -86,11 +86,8 @@ const pgFiles = [
   'src/audit/chain.repository.ts',
   'src/audit/verify-log.ts',
   'src/config/transport.decorators.ts',
-  'src/feed/commit-order.ts',
   'src/feed/feed.ts',
   'src/feed/feed-bell.ts',
-  'src/feed/feed-reader.ts',
-  'src/feed/subject-ids.ts',
   'src/people/store/legal-hold.ts',
   'src/people/store/person-users.ts',
   'src/subscriptions/push/attempts.repository.ts',

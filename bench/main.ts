@@ -2,6 +2,7 @@ import { availableParallelism, loadavg } from 'node:os';
 import { benchAudit } from './audit.js';
 import type { BenchRow } from './bench-row.js';
 import { benchBudget } from './budget.js';
+import { benchFeed } from './feed.js';
 import { benchFootprint } from './footprint.js';
 import { benchImportQueues } from './import-queues.js';
 import { benchNoteLag } from './note-lag.js';
@@ -25,6 +26,7 @@ const BENCHES: Record<string, () => Promise<BenchRow[]>> = {
   audit: benchAudit,
   'people-page': benchPeoplePage,
   push: benchPush,
+  feed: benchFeed,
 };
 
 const shown = (value: number) =>

@@ -5,7 +5,7 @@ import { usePolling } from './queries.js';
 
 type Health = Pick<Schemas['HealthReportResponse'], 'status' | 'causes'>;
 
-/** How often to read health. The stream of the overview brings changes within seconds, while PostgreSQL answers. */
+/** How often to read health. The overview brings changes within seconds, while PostgreSQL answers. */
 const POLL_INTERVAL_MS = 10_000;
 
 const UNREACHABLE = 'The service cannot be reached. Check that a process with the role api is running.';

@@ -1,9 +1,8 @@
-import { useEffect, useEffectEvent, useRef, useSyncExternalStore } from 'react';
-import { isOnRecord, liveness, queries } from './queries.js';
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useEffect, useRef, useSyncExternalStore } from 'react';
+import { api, body } from './client.js';
+import { isOnRecord, liveness, queries, usePolling } from './queries.js';
 import { store } from './store.js';
-
-/** How long to wait before a rejected stream is opened again, in milliseconds. */
-const AGAIN_MS = 5_000;
 
 /** Pauses and resumes live updates. */
 export function pauseLive(pause: boolean): void {
@@ -37,71 +36,33 @@ export function useOutdated(): boolean {
 /** Reads the shown people and sessions again. */
 export const readAgain = (): Promise<void> => queries.refetchQueries({ type: 'active', predicate: isOnRecord });
 
-/**
- * Follows server-sent events while there is an address and the page is visible, because each stream takes one of the six
- * connections that a browser opens to a host with HTTP/1.1.
- *
- * @param name of the events
- */
-export function useEvents<T>(
-  address: string | false | undefined,
-  name: string,
-  onEvent: (data: T) => void,
-  onBreak: () => void = () => undefined,
-): void {
-  const take = useEffectEvent(onEvent);
-  const broken = useEffectEvent(onBreak);
-  useEffect(() => {
-    if (!address) return;
-    let events: EventSource | undefined;
-    let again: ReturnType<typeof setTimeout> | undefined;
-    const close = () => {
-      clearTimeout(again);
-      events?.close();
-      events = undefined;
-    };
-    const open = () => {
-      const opened = new EventSource(address);
-      events = opened;
-      opened.addEventListener(name, ({ data }: MessageEvent<string>) => take(JSON.parse(data) as T));
-      opened.addEventListener('error', () => {
-        broken();
-        // The browser reconnects unless it was rejected: then the session has ended, or the service is unavailable.
-        if (opened.readyState !== EventSource.CLOSED) return;
-        void queries.invalidateQueries({ queryKey: ['session'] });
-        again = setTimeout(open, AGAIN_MS);
-      });
-    };
-    const followWhileSeen = () => {
-      if (document.hidden) close();
-      else if (!events) open();
-    };
-    followWhileSeen();
-    document.addEventListener('visibilitychange', followWhileSeen);
-    return () => {
-      document.removeEventListener('visibilitychange', followWhileSeen);
-      close();
-    };
-  }, [address, name]);
-}
+/** How often to read the overview, in milliseconds. The service reads it as often for all its callers together. */
+const POLL_INTERVAL_MS = 2_000;
+
+export const OVERVIEW = queryOptions({
+  queryKey: ['overview'],
+  queryFn: ({ signal }) => body(api.GET('/v1/overview', { signal })),
+  refetchOnWindowFocus: false,
+});
 
 /**
- * Follows the overview. Each event contains what the overview page and the banner of faults show. A change of the feed's
- * cursor means that other data may have changed.
+ * Follows the overview while the page is visible. It contains what the overview page and the banner of faults show. A change
+ * of the feed's cursor means that other data may have changed.
  */
 export function useLiveUpdates(isAllowed: boolean): void {
   const isPaused = liveness.use() === 'paused';
-  const cursor = useRef<string>(undefined);
-  useEvents<{ feedCursor?: string; causes: unknown[] }>(
-    isAllowed && !isPaused && '/v1/overview',
-    'overview',
-    (overview) => {
-      liveness.set('live');
-      queries.setQueryData(['overview'], overview);
-      queries.setQueryData(['health'], overview);
-      if (cursor.current !== undefined && cursor.current !== overview.feedCursor) noteChange();
-      cursor.current = overview.feedCursor;
-    },
-    () => liveness.set('connecting'),
-  );
+  const refetchInterval = usePolling(POLL_INTERVAL_MS);
+  const enabled = isAllowed && !isPaused;
+  const { data, dataUpdatedAt, failureCount } = useQuery({ ...OVERVIEW, enabled, refetchInterval });
+  const cursor = useRef<string | null>(undefined);
+  useEffect(() => {
+    if (!data || dataUpdatedAt === 0) return;
+    queries.setQueryData(['health'], data);
+    if (cursor.current !== undefined && cursor.current !== data.feedCursor) noteChange();
+    cursor.current = data.feedCursor;
+  }, [data, dataUpdatedAt]);
+  const isLive = data !== undefined && failureCount === 0;
+  useEffect(() => {
+    if (!isPaused) liveness.set(isLive ? 'live' : 'connecting');
+  }, [isPaused, isLive]);
 }

@@ -18,12 +18,10 @@ export const HEADERS: readonly (readonly [name: string, values: readonly (string
     ],
   ],
   ['idempotency-key', ['', 'k', 'k'.repeat(255), 'k'.repeat(256), '\u00ff\u00fe', '__proto__', 'a,b', ' ', ['a', 'b']]],
-  ['last-event-id', ['0', '-1', '', 'garbage', '9'.repeat(30), 'W10', '\u00e9']],
   [
     'accept',
     [
       '*/*',
-      'text/event-stream',
       'text/markdown',
       'application/fhir+json',
       'text/html',

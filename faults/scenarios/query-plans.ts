@@ -83,8 +83,7 @@ async function duringDay(world: World, admin: pg.Client, day: string, people: nu
 /** The events in a client's export, among many events of others. */
 async function readEventsOfClient({ postgres }: World): Promise<void> {
   const prisma = new PrismaService(postgres.url, connectionShares({ DATABASE_CONNECTIONS: 19, ROLES: ['api'] }));
-  const database = new Database(prisma);
-  const feed = new FeedReader(database, new SubjectIds(database));
+  const feed = new FeedReader(prisma, new SubjectIds());
   for await (const _ of feed.about(['clients/c-b-1', 'sessions/of-no-event']));
   await prisma.onApplicationShutdown();
 }

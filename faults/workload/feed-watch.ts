@@ -1,6 +1,6 @@
 import type { FeedEventResponse } from '../../src/feed/feed.dto.js';
 import { numberOf } from '../../src/feed/feed-cursor.js';
-import type { FeedType } from '../../src/feed/feed-types.js';
+import type { FeedType } from '../../src/words/feed-types.js';
 import type { World } from '../world.js';
 
 /** Reads the change feed from its beginning while faults happen, as a busy EHR does. */

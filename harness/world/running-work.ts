@@ -5,6 +5,14 @@ import { AuditLinker } from '../../src/audit/audit-linker.js';
 import { Vault } from '../../src/vault/vault.js';
 import { ReceiverHealth } from '../../src/webhooks/receive/receiver-health.js';
 
+/** A call that the platform holds, and the work that waits for it. */
+export interface Held {
+  /** Answers every held call. @returns once the world has settled */
+  answer(): Promise<void>;
+  /** Resolves when the work has ended, successfully or not. */
+  readonly ended: Promise<void>;
+}
+
 /** Background work in progress, some of it without a caller that waits for it. */
 export class RunningWork {
   private readonly tracked = new Set<Promise<void>>();

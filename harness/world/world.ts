@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Type } from '@nestjs/common';
 import type { Settings } from '../../simulator/settings.js';
+import { FeedBell } from '../../src/feed/feed-bell.js';
 import type { PersonResponse } from '../../src/people/api/person-view.js';
 import { until } from '../until.js';
 import { ApiDescription } from './api-description.js';
 import { FOREVER_MS, Platform, type Rule } from './platform.js';
 import { type Answer, type CallOptions, request } from './request.js';
-import { forgetEarlierTests, RunningWork, storeCounts } from './running-work.js';
+import { forgetEarlierTests, type Held, RunningWork, storeCounts } from './running-work.js';
 import { ADMIN_KEY, settingsFor, WEBHOOK_SECRET } from './settings.js';
 import { msOf, type Span, timeSql, WorldClock, WorldRandom } from './time.js';
 import { WORK_OF_QUEUES, type Work } from './work.js';
@@ -38,14 +39,6 @@ export interface WorldOptions {
   readonly settings?: Variables;
   /** Settings of the platform simulator. */
   readonly platform?: Partial<Settings>;
-}
-
-/** A call that the platform holds, and the work that waits for it. */
-interface Held {
-  /** Answers every held call. @returns once the world has settled */
-  answer(): Promise<void>;
-  /** Resolves when the work has ended, successfully or not. */
-  readonly ended: Promise<void>;
 }
 
 /**
@@ -110,6 +103,8 @@ export class World {
   /** Sends one request to the service, and checks its answer against the API's description. */
   async call<Body = PersonResponse>(method: string, path: string, options: CallOptions = {}): Promise<Answer<Body>> {
     await this.move(STEP_MS);
+    // A commit is visible in the feed milliseconds later.
+    if (path.startsWith('/v1/events')) await this.get(FeedBell).publishLost();
     const answering = request<Body>(`${this.url}${path}`, method, { ...options, key: options.key ?? ADMIN_KEY });
     const answer = await (options.wait ? this.workWhile(answering) : answering);
     (await ApiDescription.of(this.app)).check(method, path, answer);

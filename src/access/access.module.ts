@@ -5,7 +5,6 @@ import { RequestGate } from '../http/server/request-gate.js';
 import { AuditController } from './audit.controller.js';
 import { AccessGate, AccessGuard } from './guard/access-gate.js';
 import { Callers } from './guard/callers.js';
-import { EventStreams } from './guard/event-streams.js';
 import { GrantsHealth } from './guard/grants-health.js';
 import { StreamedAnswers } from './guard/streamed-answers.js';
 import { AnswerVisibility, VisibilityInterceptor } from './guard/visible-to.js';
@@ -34,7 +33,6 @@ import { SignInController } from './sign-in/sign-in.controller.js';
     BrowserSessionsRepository,
     BrowserSessionsService,
     Callers,
-    EventStreams,
     GrantsHealth,
     KnownKeys,
     OpenIdConnect,
@@ -44,6 +42,6 @@ import { SignInController } from './sign-in/sign-in.controller.js';
     { provide: APP_INTERCEPTOR, useClass: WaitedReadsInterceptor },
     { provide: APP_INTERCEPTOR, useClass: VisibilityInterceptor },
   ],
-  exports: [AnswerVisibility, Callers, EventStreams, StreamedAnswers],
+  exports: [AnswerVisibility, Callers, StreamedAnswers],
 })
 export class AccessModule {}

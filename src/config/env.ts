@@ -239,10 +239,6 @@ export class Env {
   @WholeNumber(1, 1_000_000)
   KEY_REQUESTS_PER_SECOND = 500;
 
-  /** Maximum open streams of server-sent events of one caller in one process. */
-  @WholeNumber(1, 10_000)
-  EVENT_STREAMS_PER_KEY = 20;
-
   /** trace, debug, info, warn, error, fatal or silent. */
   @OneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent')
   LOG_LEVEL = 'info';

@@ -5,8 +5,8 @@ import pg from 'pg';
 import { Clock } from '../config/clock.js';
 import { sessionConfig } from '../database/connect/session.js';
 import { PrismaService } from '../database/prisma.service.js';
-import { codeOf } from '../errors/error-code.js';
 import { errorTrace } from '../errors/error-trace.js';
+import { FeedNumbers } from './feed-numbers.js';
 
 const CHANNEL = 'notebridge_feed';
 
@@ -14,8 +14,9 @@ const CHANNEL = 'notebridge_feed';
 const RING_INTERVAL_MS = 25;
 
 const CONNECT_TIMEOUT_MS = 5_000;
-const MIN_BACKOFF_MS = 1_000;
-const MAX_BACKOFF_MS = 60_000;
+
+/** Minimum time between two attempts to listen. */
+const RECONNECT_MS = 1_000;
 
 /**
  * Commits that notify wait for each other. In the writers' own transactions this left 0.2 to 0.45 of their throughput (15
@@ -24,8 +25,8 @@ const MAX_BACKOFF_MS = 60_000;
 const NOTIFY = `SELECT pg_notify('${CHANNEL}', $1)`;
 
 /**
- * Wakes the waiting readers of all processes after new events were committed. It only saves time: readers also poll,
- * because a notification may be lost.
+ * Makes new events visible: after their commit it numbers them and wakes the readers of all processes. A notification only
+ * saves time, because readers also poll. A feeder's tick publishes what a killed process left.
  */
 @Injectable()
 export class FeedBell implements OnApplicationShutdown {
@@ -37,24 +38,32 @@ export class FeedBell implements OnApplicationShutdown {
   private isRinging = false;
   private stopped = false;
   private client: pg.Client | undefined;
-  private backoffMs = MIN_BACKOFF_MS;
   private connectAtMs = Number.NEGATIVE_INFINITY;
+  /** How often readers were woken. A reader that compares it misses no event between its read and its wait. */
+  rings = 0;
 
   constructor(
     private readonly prisma: PrismaService,
     private readonly clock: Clock,
+    private readonly numbers: FeedNumbers,
   ) {}
 
-  /** Calls `hear` after new events were committed in any process. */
-  onRing(hear: () => void): void {
+  /** Calls `hear` after new events became visible. @returns ends it */
+  onRing(hear: () => void): () => void {
     this.hearers.add(hear);
+    return () => void this.hearers.delete(hear);
   }
 
-  /** Wakes all readers now, or 25 ms after the last time. */
+  /** Publishes what was committed, now or 25 ms after the last time. */
   readonly ring = (): void => {
     this.isRung = true;
     if (!this.isRinging) void this.ringWhileNeeded();
   };
+
+  /** Publishes what a killed process, or one without a database, has left. */
+  async publishLost(): Promise<void> {
+    if (await this.numbers.isPending()) await this.publish();
+  }
 
   /** Opens the connection that hears other processes, if it is not open. Call it again later to replace a lost one. */
   listen(): void {
@@ -67,12 +76,18 @@ export class FeedBell implements OnApplicationShutdown {
       application_name: 'notebridge-feed',
     });
     this.client = client;
-    client.on('error', (error) => this.replace(client, error));
-    client.on('end', () => this.replace(client));
+    client.on('error', (error) => this.giveUp(client, error));
+    client.on('end', () => this.giveUp(client));
     client.on('notification', ({ payload }) => {
       if (payload !== this.id) this.hear();
     });
-    void this.startListening(client, onConnect).catch((error: unknown) => this.replace(client, error));
+    const start = async () => {
+      await client.connect();
+      await onConnect(client);
+      await client.query(`LISTEN ${CHANNEL}`);
+      this.hear(); // events may have come before
+    };
+    start().catch((error: unknown) => this.giveUp(client, error));
   }
 
   /** Does not wait for the server, which may have become silent. */
@@ -85,34 +100,29 @@ export class FeedBell implements OnApplicationShutdown {
     this.isRinging = true;
     while (this.isRung && !this.stopped) {
       this.isRung = false;
-      this.hear();
-      const notified = this.prisma.pool.query(NOTIFY, [this.id]).catch((error: unknown) => {
-        // After a failover, the other connection listens to the former primary. Until it is replaced, readers poll.
-        if (this.client && codeOf(error) === '25006') this.replace(this.client, error);
+      const published = this.publish().catch((error: unknown) => {
+        this.log.warn({ msg: 'new events are not visible yet; a worker publishes them later', ...errorTrace(error) });
       });
-      await Promise.all([notified, delay(RING_INTERVAL_MS, undefined, { ref: false })]);
+      await Promise.all([published, delay(RING_INTERVAL_MS, undefined, { ref: false })]);
     }
     this.isRinging = false;
   }
 
+  private async publish(): Promise<void> {
+    await this.numbers.assign();
+    this.hear();
+    await this.prisma.pool.query(NOTIFY, [this.id]);
+  }
+
   private hear(): void {
+    this.rings += 1;
     for (const hear of this.hearers) hear();
   }
 
-  private async startListening(client: pg.Client, onConnect: (client: pg.Client) => Promise<void>): Promise<void> {
-    await client.connect();
-    await onConnect(client);
-    await client.query(`LISTEN ${CHANNEL}`);
-    this.backoffMs = MIN_BACKOFF_MS;
-    this.hear(); // events may have come before
-  }
-
-  /** Gives up a connection. The next one is opened with increasing backoff. */
-  private replace(client: pg.Client, error?: unknown): void {
+  private giveUp(client: pg.Client, error?: unknown): void {
     if (this.client !== client || this.stopped) return;
     this.client = undefined;
-    this.connectAtMs = this.clock.monotonicMs() + this.backoffMs;
-    this.backoffMs = Math.min(2 * this.backoffMs, MAX_BACKOFF_MS);
+    this.connectAtMs = this.clock.monotonicMs() + RECONNECT_MS;
     this.log.warn({ msg: 'the connection that listens for feed events was lost; readers poll', ...errorTrace(error) });
     client.connection.stream.destroy();
   }

@@ -15,8 +15,8 @@ export interface FeedPosition {
 /** The beginning and the end of the feed of this database, as numbers of events. */
 export interface FeedBounds {
   epoch: bigint;
-  /** The number before the oldest event that retention has left. */
-  oldest: bigint;
+  /** The number up to which retention has removed events. */
+  prunedTo: bigint;
   /** The number of the newest event. */
   head: bigint;
 }
@@ -35,36 +35,22 @@ export function positionOf(text: string): FeedPosition | undefined {
 export const numberOf = (cursor: string): bigint => positionOf(cursor)?.number ?? 0n;
 
 /**
- * Chooses where a reader continues: after the latest of the cursors that it gives, because readers that page or resume
- * often repeat their first `after`. Without a cursor it starts at `OLDEST` or `LATEST`.
+ * Chooses where a reader continues: after the later of its cursors, because readers that page often repeat their first
+ * `after`. Without a cursor it starts at `OLDEST` or `LATEST`.
  *
- * @param lastEventId the header Last-Event-ID (WHATWG HTML §9.2.4)
  * @throws {Problem} 400 `bad-cursor` if one of them is not a cursor, because a silent restart would repeat every event
  */
-export function startOf(lastEventId?: string, after?: string, cursor?: string): string {
-  const places: [string | undefined, string | undefined][] = [
-    [lastEventId, undefined],
-    [after, '/after'],
-    [cursor, '/cursor'],
-  ];
-  const given: string[] = [];
-  for (const [text, pointer] of places) {
-    if (text === undefined) continue;
-    if (text !== OLDEST && text !== LATEST && !positionOf(text)) {
-      const detail = 'The cursor does not belong to the feed. Use the cursor of a page or an event, 0 or latest.';
-      throw new Problem('bad-cursor', detail, { pointer });
-    }
-    given.push(text);
+export function startOf(after: string = OLDEST, page: string = after): string {
+  const places = { '/after': after, '/cursor': page };
+  for (const [pointer, text] of Object.entries(places)) {
+    if (text === OLDEST || text === LATEST || positionOf(text)) continue;
+    const detail = 'The cursor does not belong to the feed. Use the cursor of a page or an event, 0 or latest.';
+    throw new Problem('bad-cursor', detail, { pointer });
   }
-  const positions = given.filter((text) => positionOf(text)).sort(compareCursors);
-  return positions.at(-1) ?? (given.includes(LATEST) ? LATEST : OLDEST);
-}
-
-/** Orders valid cursors by epoch and number. */
-export function compareCursors(one: string, other: string): number {
-  const [a, b] = [positionOf(one), positionOf(other)];
-  if (!a || !b) return 0;
-  return a.epoch === b.epoch ? Number(a.number - b.number) : Number(a.epoch - b.epoch);
+  const [one, other] = [positionOf(after), positionOf(page)];
+  if (!one || !other) return other ? page : after;
+  const isLater = one.epoch === other.epoch ? other.number > one.number : other.epoch > one.epoch;
+  return isLater ? page : after;
 }
 
 /**
@@ -78,11 +64,11 @@ export function checkPosition({ epoch, number }: FeedPosition, bounds: FeedBound
       ? 'The cursor is from before the database was restored, so events may differ from those that you read.'
       : number > bounds.head
         ? 'The cursor is ahead of the feed: it is mistyped, or the database has lost events that you read.'
-        : number < bounds.oldest
+        : number < bounds.prunedTo
           ? 'Events after this cursor were deleted by retention before you read them.'
           : undefined;
   if (fault === undefined) return;
-  const continueAfter = cursorOf(bounds.epoch, bounds.oldest);
+  const continueAfter = cursorOf(bounds.epoch, bounds.prunedTo);
   const advice = `Read the current state of what you mirror, then continue after ${continueAfter}.`;
   throw new Problem('cursor-gone', `${fault} ${advice}`, { extensions: { continueAfter } });
 }

@@ -3,8 +3,8 @@ import { Transform } from 'class-transformer';
 import { IsIn, IsOptional, IsString, type ValidationArguments } from 'class-validator';
 import { OptionalText } from '../http/request/fields.js';
 import { PageQuery, PageResponse } from '../http/request/page.js';
+import { FEED_TYPES, type FeedType } from '../words/feed-types.js';
 import { type PendingFeedEvents } from './feed.js';
-import { FEED_TYPES, type FeedType } from './feed-types.js';
 
 const TYPES = Object.keys(FEED_TYPES);
 

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { prepared } from '../database/database.js';
 import { PrismaService, type Tx } from '../database/prisma.service.js';
+import type { FeedType } from '../words/feed-types.js';
 import { FeedBell } from './feed-bell.js';
-import type { FeedType } from './feed-types.js';
 
 /** An event that a transaction is about to append: ids and codes, never clinical text or a name. */
 export interface PendingFeedEvents {
@@ -20,7 +20,7 @@ export class Feed {
     private readonly bell: FeedBell,
   ) {}
 
-  /** Appends events in a transaction, whose commit wakes waiting readers. */
+  /** Appends events in a transaction, whose commit publishes them. */
   async append(tx: Tx, ...events: readonly PendingFeedEvents[]): Promise<void> {
     if (events.length === 0) return;
     // By pg, because a raw statement of Prisma costs three times as much, and each change of a person or session appends.
@@ -37,7 +37,7 @@ export class Feed {
    */
   async raiseEpoch(tx: Tx): Promise<void> {
     await tx.$executeRaw`
-      INSERT INTO feed_epochs (epoch)
-      SELECT greatest(coalesce(max(epoch), 1) + 1, extract(epoch FROM clock_timestamp())::bigint) FROM feed_epochs`;
+      INSERT INTO feed_state AS s (epoch) VALUES (extract(epoch FROM clock_timestamp())::bigint)
+      ON CONFLICT (id) DO UPDATE SET epoch = greatest(s.epoch + 1, excluded.epoch)`;
   }
 }

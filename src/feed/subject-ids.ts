@@ -1,6 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { Database } from '../database/database.js';
-import { UUID } from '../http/request/uuid-param.js';
 
 /** Finds all ids of the subject with the given id, such as the former ids of a person. */
 type FindIds = (id: string) => Promise<readonly string[]>;
@@ -10,22 +8,9 @@ type FindIds = (id: string) => Promise<readonly string[]>;
 export class SubjectIds {
   private readonly finders = new Map<string, FindIds>();
 
-  constructor(private readonly database: Database) {}
-
   /** Declares that subjects of a kind may have several ids. @param kind the path before the id, such as `clients` */
   register(kind: string, find: FindIds): void {
     this.finders.set(kind, find);
-  }
-
-  /** Declares that subjects of a kind are rows of a table, which may be shown under the id of a request. */
-  registerRows(kind: string, table: 'compliance_jobs'): void {
-    this.register(kind, async (id) => {
-      const { rows } = await this.database.pool.query<{ id: string }>(
-        `SELECT unnest(ARRAY[id, shown_id]) AS id FROM ${table} WHERE id = $1 OR shown_id = $1`,
-        [UUID.test(id) ? id : null],
-      );
-      return rows.map((row) => row.id);
-    });
   }
 
   /** All subjects that are the same as `subject`, itself included. */

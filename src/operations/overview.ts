@@ -1,6 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { KEEP_ALIVE_MS, type SentTogether } from '../access/guard/event-streams.js';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { version } from '../config/version.js';
@@ -12,8 +10,8 @@ import type { HealthReport } from './overview/health-report.js';
 import type { OverviewResponse, PartResponse } from './overview/overview.dto.js';
 import { OverviewRepository } from './overview/overview.repository.js';
 
-/** How often the overview is read for its listeners, in milliseconds. */
-const POLL_INTERVAL_MS = 2_000;
+/** How long all callers share one overview, in milliseconds. */
+const SHARED_MS = 2_000;
 
 /** Sentences about healthy parts. */
 const HEALTHY: Record<string, string> = {
@@ -39,7 +37,7 @@ const HEALTHY: Record<string, string> = {
   worker: 'A process with the role worker is running.',
 };
 
-/** Reads the overview for operators, once or whenever it changes. */
+/** Reads the overview for operators. */
 @Injectable()
 export class Overview {
   private newest: Promise<OverviewResponse> | undefined;
@@ -57,29 +55,12 @@ export class Overview {
   /** Returns an overview less than two seconds old; all callers of this process share one query. */
   read(): Promise<OverviewResponse> {
     const nowMs = this.clock.monotonicMs();
-    if (this.newest && nowMs - this.readAtMs < POLL_INTERVAL_MS) return this.newest;
+    if (this.newest && nowMs - this.readAtMs < SHARED_MS) return this.newest;
     this.readAtMs = Number.POSITIVE_INFINITY; // one read at a time
     this.newest = this.readNow().finally(() => {
       this.readAtMs = nowMs;
     });
     return this.newest;
-  }
-
-  /** Yields the overview immediately and after each change, until the signal aborts. */
-  async *stream(signal: AbortSignal): AsyncGenerator<SentTogether> {
-    let sent = '';
-    let sentAtMs = 0;
-    while (!signal.aborted) {
-      const data = await this.read();
-      const text = JSON.stringify(data);
-      const isIdle = this.clock.monotonicMs() - sentAtMs > KEEP_ALIVE_MS;
-      if (text !== sent || isIdle) {
-        yield text === sent ? [] : [{ event: 'overview', data }];
-        sentAtMs = this.clock.monotonicMs();
-      }
-      sent = text;
-      await delay(POLL_INTERVAL_MS, undefined, { signal }).catch(() => undefined);
-    }
   }
 
   private async readNow(): Promise<OverviewResponse> {

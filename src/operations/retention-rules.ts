@@ -1,6 +1,5 @@
 import type { Env } from '../config/env.js';
 import type { Days } from '../config/setting.decorators.js';
-import { KEPT_CURSORS } from '../feed/feed-reader.js';
 import { IS_NO_HELD_ROW } from '../imports/model/named-rows.js';
 import { HELD_IDS, HELD_PEOPLE, isNotIn } from '../people/store/legal-hold.js';
 import { HELD_EVENT_IDS, HELD_SESSIONS, HELD_SUBJECTS } from '../sessions/model/held-sessions.js';
@@ -34,9 +33,8 @@ interface Rule {
 }
 
 /**
- * The rules by the kind that the audit log names. Clients under a legal hold are excluded. Events of the feed are removed
- * in the order of their cursors, so that the oldest one left shows which cursors are gone; the newest one stays. Plans that
- * were never applied are cancelled; the imports' own count then finishes them. Finished imports keep their outcomes, but
+ * The rules by the kind that the audit log names. Clients under a legal hold are excluded. Events of the feed leave
+ * it in the order of their cursors: the bound rises, and what a hold keeps below it is only in exports. Plans that were never applied are cancelled; the imports' own count then finishes them. Finished imports keep their outcomes, but
  * rows that need their content can no longer be retried. Notes and insights leave a row with their fingerprint, so that a
  * later fetch recognizes them. A compliance job keeps its ids and its end.
  */
@@ -59,17 +57,12 @@ export function retentionRules(env: Env): Record<string, Rule> {
     ),
     events: rule(
       env.FEED_RETENTION_DAYS,
-      `WITH oldest AS MATERIALIZED (
-         SELECT ctid, cursor, at, ${IS_HELD_EVENT} IS TRUE AS held FROM feed_events t
-         WHERE cursor > 0 ORDER BY cursor LIMIT ${BATCH + 1}),
-       old AS (SELECT ctid, held FROM oldest
-         WHERE cursor < least((SELECT min(cursor) FROM oldest WHERE at >= $1), (SELECT max(cursor) FROM oldest))),
-       kept AS (UPDATE feed_events SET cursor = cursor + ${KEPT_CURSORS} WHERE ctid = ANY (ARRAY(SELECT ctid FROM old WHERE held)))
-       DELETE FROM feed_events WHERE ctid = ANY (ARRAY(SELECT ctid FROM old WHERE NOT held))`,
-    ),
-    releasedEvents: rule(
-      env.FEED_RETENTION_DAYS,
-      deletion('feed_events', `cursor < 0 AND at < $1 AND ${IS_HELD_EVENT} IS NOT TRUE`),
+      `WITH oldest AS MATERIALIZED (SELECT cursor, at FROM feed_events
+         WHERE cursor > coalesce((SELECT pruned_to FROM feed_state), 0) ORDER BY cursor LIMIT ${BATCH}),
+       bound AS (INSERT INTO feed_state AS s (pruned_to)
+         SELECT coalesce(min(cursor) FILTER (WHERE at >= $1) - 1, max(cursor), 0) FROM oldest
+         ON CONFLICT (id) DO UPDATE SET pruned_to = greatest(s.pruned_to, excluded.pruned_to) RETURNING pruned_to)
+       ${deletion('feed_events', `cursor <= (SELECT pruned_to FROM bound) AND ${IS_HELD_EVENT} IS NOT TRUE`)}`,
     ),
     handedOut: rule(env.RECORDINGS_RETENTION_DAYS, deletion('handed_out_urls', 'handed_out_at < $1')),
     idempotencyRecords: rule(usual, deletion('idempotency_records', 'expires_at < greatest($1, now())')),

@@ -4,7 +4,6 @@ import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { PrismaService } from '../database/prisma.service.js';
-import { FeedReader } from '../feed/feed-reader.js';
 import { delayHolds } from '../people/store/legal-hold.js';
 import { Poller } from '../queue/notifier/poller.js';
 import { BATCH, retentionRules } from './retention-rules.js';
@@ -27,7 +26,6 @@ export class Retention implements OnModuleInit, OnModuleDestroy {
     private readonly clock: Clock,
     private readonly poller: Poller,
     private readonly audit: Audit,
-    private readonly feed: FeedReader,
   ) {}
 
   onModuleInit(): void {
@@ -43,8 +41,6 @@ export class Retention implements OnModuleInit, OnModuleDestroy {
 
   /** Removes old rows, one transaction per batch. @returns the removed rows by kind */
   async dropOld(): Promise<Record<string, number>> {
-    // Only numbered events leave the feed, because readers notice a deletion by its numbers.
-    await this.feed.numberAll();
     const dropped: Record<string, number> = {};
     for (const [kind, { days, statement }] of Object.entries(retentionRules(this.env))) {
       if (days === 'off') continue;

@@ -101,7 +101,6 @@ export const PROBLEM_TYPES = {
   'too-deep': [400, 'The body is nested too deeply or has too many values.'],
   'too-many-requests': [429, 'The caller sends too many requests a second.'],
   'too-many-rows': [413, 'The import has more rows than IMPORT_MAX_ROWS.'],
-  'too-many-streams': [429, 'The caller has the maximum of streams open.'],
   'too-many-subscriptions': [409, 'There are as many subscriptions as allowed.'],
   'too-many-uploads': [503, 'As many imports are being read as allowed.'],
   'transcript-removed': [410, 'The transcript was removed.'],

@@ -21,7 +21,7 @@ export function useAccess() {
   const settings = { PLATFORM_PARTNER_DOMAIN: 'https://recorder.example.org', TRUSTED_PROXIES: '127.0.0.1' };
   const world = useWorld({ settings });
 
-  /** Sends a request such as `GET /v1/clients`. Of a stream it reads only the start. */
+  /** Sends a request such as `GET /v1/clients`. */
   async function ask<Body = object>(
     line: string,
     { key = ADMIN_KEY, body, headers, isChecked = true, on = world }: Asked = {},
@@ -38,7 +38,7 @@ export function useAccess() {
       body: (isJson ? JSON.stringify(body) : body) as string | FormData | undefined,
     });
     const type = response.headers.get('content-type') ?? '';
-    const text = type.startsWith('text/event-stream') ? await startOf(response) : await response.text();
+    const text = await response.text();
     if (isChecked)
       (await ApiDescription.of(world.app)).check(method, path, {
         status: response.status,
@@ -67,11 +67,4 @@ interface Problem {
   pointer?: string;
   scope?: string;
   scopes?: string[];
-}
-
-async function startOf(response: Response): Promise<string> {
-  const reader = response.body?.getReader();
-  const { value } = (await reader?.read()) ?? {};
-  await reader?.cancel();
-  return new TextDecoder().decode(value);
 }

@@ -1,6 +1,7 @@
 import { createClient, type EventsOptions, type FeedEvent, NotebridgeError } from '../../client/notebridge-client.js';
 import { Retention } from '../../src/operations/retention.js';
 import { ADMIN_KEY } from '../support/app.js';
+import { appendEvents } from '../support/feed-events.js';
 import { useWorld } from '../world/use-world.js';
 import { type LosingProxy, startLosingProxy } from './losing-proxy.js';
 
@@ -12,12 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => proxy.close());
 
-const append = (events: number, type: FeedEvent['type'] = 'person.synced') =>
-  world.sql(
-    `INSERT INTO feed_events (type, subject, data)
-     SELECT $1, 'clients/c-' || n, '{}' FROM generate_series(1, $2::int) AS n`,
-    [type, events],
-  );
+const append = (events: number, type?: FeedEvent['type']) => appendEvents(world, events, type);
 
 const follow = (options: EventsOptions) => createClient({ url: proxy.url, key: ADMIN_KEY }).events(options);
 

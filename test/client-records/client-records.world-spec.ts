@@ -2,6 +2,7 @@ import pg from 'pg';
 import { planOf } from '../../harness/query-plans.js';
 import { ADMIN_KEY } from '../../harness/world/settings.js';
 import type { FaultKind } from '../../simulator/gate/fault-rule.js';
+import { StreamedAnswers } from '../../src/access/guard/streamed-answers.js';
 import type { AuditResponse } from '../../src/audit/audit.dto.js';
 import type { DisclosureResponse } from '../../src/client-records/client-records.dto.js';
 import { BY_INDEX } from '../../src/client-records/disclosures.repository.js';
@@ -156,6 +157,7 @@ describe('an export', () => {
     const text = answer.text();
     const revoking = { method: 'DELETE', headers: { authorization: `Bearer ${ADMIN_KEY}` } };
     expect((await fetch(`${world.url}/v1/api-keys/${id}`, revoking)).status).toBe(204);
+    await world.get(StreamedAnswers).cutEnded();
     await lock.query('ROLLBACK');
     await lock.end();
     await expect(text).rejects.toThrow('terminated');

@@ -25,7 +25,7 @@ export const NOT_LISTED: Record<string, string> = {
     'It holds no data of people.',
     'key_uses',
     'api_keys',
-    'feed_epochs',
+    'feed_state',
     'sending_hold',
     'subscriptions',
     'subscription_attempts',

@@ -1,6 +1,6 @@
 import { status } from '../../harness/push-receiver.js';
 import { finishJob } from '../../simulator/compliance/compliance-routes.js';
-import type { FeedType } from '../../src/feed/feed-types.js';
+import type { FeedType } from '../../src/words/feed-types.js';
 import { submittedJobs } from '../compliance/submitted-jobs.js';
 import { importsIn } from '../imports/imports.js';
 import { peopleOf } from '../people/mirroring.js';

@@ -1,6 +1,6 @@
 import type { World } from '../../harness/world/world.js';
 import type { FeedEventResponse, FeedPageResponse } from '../../src/feed/feed.dto.js';
-import type { FeedType } from '../../src/feed/feed-types.js';
+import type { FeedType } from '../../src/words/feed-types.js';
 
 /** How long an event may take, in real seconds: the maximum of `Prefer: wait`. World time passes only in `provoke`. */
 const WAIT_SECONDS = 60;

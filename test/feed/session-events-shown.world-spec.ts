@@ -1,7 +1,7 @@
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import type { FeedEventResponse, FeedPageResponse } from '../../src/feed/feed.dto.js';
-import type { FeedType } from '../../src/feed/feed-types.js';
 import type { NotesResponse, SessionResponse } from '../../src/sessions/model/session-view.js';
+import type { FeedType } from '../../src/words/feed-types.js';
 import { useArrivingSessions } from '../sessions/arriving-sessions.js';
 import { contractFile } from '../support/contract-file.js';
 import { SOAP } from '../world/mirrored-people.js';

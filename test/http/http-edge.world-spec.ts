@@ -3,7 +3,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { Logger } from '@nestjs/common';
-import { FeedStream } from '../../src/feed/feed-stream.js';
+import { LongPoll } from '../../src/feed/long-poll.js';
 import { ImportsService } from '../../src/imports/api/imports.service.js';
 import { nextCall } from '../world/next-call.js';
 import { useWorld } from '../world/use-world.js';
@@ -239,17 +239,17 @@ describe('a caller that waits', () => {
   const wait = (init: RequestInit = {}) => send('/v1/events', { ...init, headers: { prefer: 'wait=60' } });
 
   test('is no longer waited for once it hung up', async () => {
-    const begun = nextCall(FeedStream.prototype, 'next');
+    const begun = nextCall(LongPoll.prototype, 'read');
     const caller = new AbortController();
     const waiting = wait({ signal: caller.signal });
     const { returned } = await begun;
     caller.abort();
     await expect(waiting).rejects.toThrow();
-    expect(await returned).toMatchObject({ page: { items: [] } });
+    expect(await returned).toMatchObject({ items: [] });
   });
 
   test('is answered when the service stops', async () => {
-    const begun = nextCall(FeedStream.prototype, 'next');
+    const begun = nextCall(LongPoll.prototype, 'read');
     const waiting = wait();
     await begun;
     await world.restart();

@@ -1,4 +1,4 @@
-import { ADMIN_KEY } from '../../harness/world/world.js';
+import { ADMIN_KEY } from '../../harness/world/settings.js';
 import type { SessionResponse } from '../../src/sessions/model/session-view.js';
 import { useArrivingSessions } from '../sessions/arriving-sessions.js';
 import { SOAP } from '../world/mirrored-people.js';

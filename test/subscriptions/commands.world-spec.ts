@@ -110,7 +110,7 @@ test('the last attempts are listed', async () => {
 
 test('resuming asks where to continue if events are gone', async () => {
   const { id } = await pushes.subscribe();
-  await world.sql('INSERT INTO feed_epochs (epoch) VALUES (7)');
+  await world.sql('INSERT INTO feed_state (epoch) VALUES (7)');
   await expect(subscriptions('resume', id)).rejects.toThrow('Events after its cursor are gone.');
   expect(await subscriptions('resume', id, '--after', 'latest')).toBe('Resumed.');
 });

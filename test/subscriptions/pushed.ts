@@ -1,7 +1,8 @@
 import { PushReceiver, status } from '../../harness/push-receiver.js';
 import type { World } from '../../harness/world/world.js';
-import type { FeedType } from '../../src/feed/feed-types.js';
 import type { NewSubscriptionResponse, SubscriptionResponse } from '../../src/subscriptions/subscriptions.dto.js';
+import type { FeedType } from '../../src/words/feed-types.js';
+import { appendEvents } from '../support/feed-events.js';
 
 /** Subscriptions of a world, and the endpoint that they push to. */
 export function usePushes(world: World) {
@@ -44,11 +45,6 @@ export function usePushes(world: World) {
       };
     },
     /** Appends events about clients. */
-    append: (events: number, type: FeedType = 'person.synced') =>
-      world.sql(
-        `INSERT INTO feed_events (type, subject, data)
-         SELECT $2, 'clients/c-' || n, '{"externalId": "c-1"}' FROM generate_series(1, $1::int) AS n`,
-        [events, type],
-      ),
+    append: (events: number, type?: FeedType) => appendEvents(world, events, type),
   };
 }

@@ -1,5 +1,5 @@
 import { beginRegeneration, takeStep } from '../../simulator/sessions/session-run.js';
-import { FEED_TYPES } from '../../src/feed/feed-types.js';
+import { FEED_TYPES } from '../../src/words/feed-types.js';
 import { useArrivingSessions } from '../sessions/arriving-sessions.js';
 import { SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';

@@ -1,8 +1,9 @@
-import { api } from '../../api/client.js';
+import { useQuery } from '@tanstack/react-query';
 import { useHealth } from '../../api/health.js';
+import { OVERVIEW } from '../../api/live.js';
 import { wordOf } from '../../api/words.js';
 import { Head } from '../../parts/layout.js';
-import { Loaded, useRead } from '../../parts/read.js';
+import { Loaded } from '../../parts/read.js';
 import { StateOf } from '../../parts/state.js';
 import { CallsCard } from './calls-card.js';
 import { CapabilitiesCard, PartsCard } from './health-cards.js';
@@ -10,10 +11,10 @@ import { SendingCard } from './sending-card.js';
 import { WaitingCard } from './waiting-card.js';
 import { InboxCard, NotesCard, OldestWorkCard } from './work-cards.js';
 
-/** The state of the service at a glance. The stream of `api/live.ts` keeps it up to date. */
+/** The state of the service at a glance. `api/live.ts` keeps it up to date. */
 export default function OverviewPage() {
   const health = useHealth().data;
-  // Without the database the stream ends, so its last figures would look healthy.
+  // Without the database the overview cannot be read, so its last figures would look healthy.
   if (health?.causes.some(({ status }) => status === 'down')) {
     return (
       <>
@@ -34,7 +35,7 @@ function Status({ status }: { status: string }) {
 }
 
 function Figures() {
-  const query = useRead(['overview'], () => api.GET('/v1/overview'), { refetchOnWindowFocus: false });
+  const query = useQuery(OVERVIEW);
   return (
     <>
       <Head title="Overview">{query.data && <span className="help">version {query.data.version}</span>}</Head>

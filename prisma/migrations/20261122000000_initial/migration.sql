@@ -647,10 +647,11 @@ CREATE INDEX "feed_events_subject_cursor_idx" ON "feed_events"("subject", "curso
 -- The next cursors go to the oldest events without one.
 CREATE INDEX "feed_events_without_cursor_idx" ON "feed_events"("id") WHERE "cursor" IS NULL;
 
-CREATE TABLE "feed_epochs" (
-    "epoch" BIGINT NOT NULL,
-    "started_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
-    CONSTRAINT "feed_epochs_pkey" PRIMARY KEY ("epoch")
+CREATE TABLE "feed_state" (
+    "id" SMALLINT NOT NULL DEFAULT 1 CHECK ("id" = 1),
+    "epoch" BIGINT NOT NULL DEFAULT 1,
+    "pruned_to" BIGINT NOT NULL DEFAULT 0,
+    CONSTRAINT "feed_state_pkey" PRIMARY KEY ("id")
 );
 
 CREATE TABLE "subscriptions" (

@@ -1,4 +1,4 @@
-import type { FeedType } from '../../feed/feed-types.js';
+import type { FeedType } from '../../words/feed-types.js';
 import type { CallStep, RestStep } from './next-step.js';
 import type { Person, PersonState } from './person.js';
 

@@ -1,4 +1,4 @@
-import type { FeedType } from '../../feed/feed-types.js';
+import type { FeedType } from '../../words/feed-types.js';
 import { FINAL_RANK, isBehind, PUBLISH_END_MS } from './apply-event.js';
 import { hasEnded, type SessionRow } from './session-row.js';
 

@@ -49,7 +49,11 @@ export class PushesProcessor extends Host implements OnModuleInit {
   }
 
   onModuleInit(): void {
-    this.feeder.feed({ queue: this.queue, due: () => this.rows.due() });
+    const due = async () => {
+      await this.bell.publishLost();
+      return this.rows.due();
+    };
+    this.feeder.feed({ queue: this.queue, due });
     this.bell.onRing(() => void this.addDue());
   }
 

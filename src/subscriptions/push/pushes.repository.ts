@@ -20,10 +20,9 @@ const MARK = `clock_timestamp() + interval '${EFFECT_MS} ms'`;
 /** SQL of `due_at` after an event was delivered: the next one is in progress, there are more, or they are to come. */
 const NEXT = { marked: MARK, more: `date_trunc('milliseconds', clock_timestamp())`, none: 'NULL' };
 
-/** SQL condition: the feed has events after the place of a subscription. Each part reads one row of an index. */
+/** SQL condition: the feed has events after the place of a subscription. Each part reads one row. */
 const IS_BEHIND = `(position < (SELECT coalesce(max(cursor), 0) FROM feed_events)
-  OR epoch <> (SELECT coalesce(max(epoch), 1) FROM feed_epochs)
-  OR (SELECT id FROM feed_events WHERE cursor IS NULL ORDER BY id LIMIT 1) IS NOT NULL)`;
+  OR epoch <> coalesce((SELECT epoch FROM feed_state), 1))`;
 
 /**
  * The rows of the pushes. `due_at` is the time of the next attempt: while one is in progress, the time when it surely has

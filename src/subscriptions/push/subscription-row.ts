@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { cursorOf, type FeedPosition, positionOf } from '../../feed/feed-cursor.js';
-import type { FeedType } from '../../feed/feed-types.js';
 import type { Subscription } from '../../generated/prisma/client.js';
 import { SealedColumn, Vault } from '../../vault/vault.js';
+import type { FeedType } from '../../words/feed-types.js';
 import { type CodeOf, codesOf, WORDS } from '../../words/words.js';
 import type { Target } from './endpoint.js';
 import type { PauseReason } from './push-rules.js';

@@ -1,5 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { FEED_TYPES } from '../../../src/feed/feed-types.js';
+import { FEED_TYPES } from '../../../src/words/feed-types.js';
 import { codes, table } from './table.js';
 
 /** The parts of a metric that prom-client stores but does not declare. */
