@@ -70,8 +70,8 @@ function pageOf(filter: DocumentFilter, rows: number, scanned: number): Prisma.S
   const { clientUsers, document, date, lastUpdated, after } = filter;
   // A session changes with each fetch of a version, so older sessions have no newer versions.
   const changed = { ...lastUpdated, from: Math.max(lastUpdated.from, date.from - CLOCK_SKEW_MS) };
-  const sessions = [Prisma.sql`notes_revision > 0`, ...within(Prisma.sql`updated_at`, changed)];
-  const documents = [Prisma.sql`d.session = t.id`, ...within(Prisma.sql`r.fetched_at`, date)];
+  const sessions = [Prisma.sql`notes_revision > 0`, within(Prisma.sql`updated_at`, changed)];
+  const documents = [Prisma.sql`d.session = t.id`, within(Prisma.sql`r.fetched_at`, date)];
   if (after) {
     const [at, session, last] = after;
     sessions.push(Prisma.sql`(updated_at, id) >= (${at}::timestamptz, ${session}::uuid)`);
@@ -87,14 +87,13 @@ function pageOf(filter: DocumentFilter, rows: number, scanned: number): Prisma.S
     documents.push(Prisma.sql`d.id = ${document}::uuid`);
     few.push(Prisma.sql`id = (SELECT session FROM session_documents WHERE id = ${document}::uuid)`);
   }
-  const found = Prisma.sql`WITH found AS MATERIALIZED (
-    SELECT id, updated_at, notes_revision FROM sessions WHERE ${allOf(few)})`;
-  return Prisma.sql`${few.length > 0 ? found : Prisma.empty}
+  const found = Prisma.sql`(WITH found AS MATERIALIZED (
+    SELECT id, updated_at, notes_revision FROM sessions WHERE ${allOf(few)}) SELECT * FROM found) AS found`;
+  return Prisma.sql`
     SELECT f.*, t.id AS session, t.updated_at AS "updatedAt", t.place = ${scanned} AS "isScanEnd"
     FROM (
       SELECT updated_at, id, row_number() OVER (ORDER BY updated_at, id) AS place
-      FROM ${few.length > 0 ? Prisma.sql`found` : Prisma.sql`sessions`}
-      WHERE ${allOf(sessions)} ORDER BY updated_at, id LIMIT ${scanned}) AS t
+      FROM ${few.length > 0 ? found : Prisma.sql`sessions`} WHERE ${allOf(sessions)} ORDER BY updated_at, id LIMIT ${scanned}) AS t
     LEFT JOIN LATERAL (
       SELECT ${COLUMNS} FROM session_documents d CROSS JOIN LATERAL (
         SELECT * FROM document_revisions WHERE document = d.id AND revision = d.revision OFFSET 0) AS r
@@ -102,9 +101,11 @@ function pageOf(filter: DocumentFilter, rows: number, scanned: number): Prisma.S
     WHERE f."documentId" IS NOT NULL OR t.place = ${scanned} ORDER BY t.updated_at, t.id, f."documentId" LIMIT ${rows}`;
 }
 
-const allOf = (conditions: Prisma.Sql[]): Prisma.Sql => Prisma.join(conditions, ' AND ');
+const allOf = (conditions: Prisma.Sql[]): Prisma.Sql =>
+  conditions.reduce((all, one) => Prisma.sql`${all} AND ${one}`, Prisma.sql`true`);
 
-const within = (column: Prisma.Sql, { from, to }: TimeRange): Prisma.Sql[] => [
-  ...(Number.isFinite(from) ? [Prisma.sql`${column} >= ${new Date(from)}::timestamptz`] : []),
-  ...(Number.isFinite(to) ? [Prisma.sql`${column} < ${new Date(to)}::timestamptz`] : []),
-];
+const within = (column: Prisma.Sql, { from, to }: TimeRange): Prisma.Sql =>
+  Prisma.sql`${column} >= ${timeOf(from)}::timestamptz AND ${column} < ${timeOf(to)}::timestamptz`;
+
+/** A time that PostgreSQL reads in ISO 8601, without sign and year 0. All rows are within these bounds. */
+const timeOf = (ms: number): Date => new Date(Math.max(0, Math.min(ms, Date.UTC(9999, 0))));

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { propertyRuns } from '../../src/config/property-runs.spec-support.js';
+import { PrismaService } from '../../src/database/prisma.service.js';
 import { type DocumentFilter, type DocumentKey, findDocuments } from '../../src/fhir/documents.repository.js';
 import { ANY_TIME, type TimeRange } from '../../src/fhir/search/time-range.js';
 import { useWorld } from '../world/use-world.js';
@@ -95,9 +96,9 @@ async function allPages(
   const ids: string[] = [];
   let after: DocumentKey | undefined;
   for (let pages = 1; pages < 500; pages += 1) {
-    const { documents, end } = await world.prisma.transaction((tx) =>
-      findDocuments(tx, { ...filter, after }, limits.count, limits.scanned),
-    );
+    const { documents, end } = await world
+      .get(PrismaService)
+      .transaction((tx) => findDocuments(tx, { ...filter, after }, limits.count, limits.scanned));
     expect(documents.length).toBeLessThanOrEqual(limits.count);
     ids.push(...documents.map(({ documentId }) => documentId));
     if (end === null) return [ids, pages];
