@@ -32,8 +32,6 @@ const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** How far the clock of this service may be ahead of the database's. */
 const CLOCK_SKEW_MS = 5 * 60_000;
 
-const COLUMNS = Prisma.raw(DOCUMENT_COLUMNS);
-
 /**
  * Reads a page of documents, which may have fewer documents than `count`, or none, although it is not the last one.
  *
@@ -95,7 +93,7 @@ function pageOf(filter: DocumentFilter, rows: number, scanned: number): Prisma.S
       SELECT updated_at, id, row_number() OVER (ORDER BY updated_at, id) AS place
       FROM ${few.length > 0 ? found : Prisma.sql`sessions`} WHERE ${allOf(sessions)} ORDER BY updated_at, id LIMIT ${scanned}) AS t
     LEFT JOIN LATERAL (
-      SELECT ${COLUMNS} FROM session_documents d CROSS JOIN LATERAL (
+      SELECT ${Prisma.raw(DOCUMENT_COLUMNS)} FROM session_documents d CROSS JOIN LATERAL (
         SELECT * FROM document_revisions WHERE document = d.id AND revision = d.revision OFFSET 0) AS r
       WHERE ${allOf(documents)} OFFSET 0) AS f ON true
     WHERE f."documentId" IS NOT NULL OR t.place = ${scanned} ORDER BY t.updated_at, t.id, f."documentId" LIMIT ${rows}`;

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { DocumentReference } from 'fhir/r4';
 import { AnswerVisibility } from '../access/guard/visible-to.js';
 import type { Principal } from '../access/identity/scopes.js';
+import { Audit } from '../audit/audit.js';
 import { PrismaService } from '../database/prisma.service.js';
 import { Problem } from '../http/problem/problem.js';
 import { decodeCursor, encodeCursor, type Page } from '../http/request/page.js';
@@ -25,6 +26,7 @@ export class NoteReader {
     private readonly prisma: PrismaService,
     private readonly sessions: SessionReader,
     private readonly visibility: AnswerVisibility,
+    private readonly audit: Audit,
   ) {}
 
   /** One document. @throws {Problem} 404 `unknown-document` */
@@ -47,6 +49,7 @@ export class NoteReader {
       const detail = 'A search by patient needs a key with the scope sessions:read, too.';
       throw new Problem('forbidden-scope', detail, { extensions: { scope: 'sessions:read' } });
     }
+    this.audit.about('client', client);
     if (search.matchesNone) return { items: [], nextCursor: null };
     const clientUsers = client === undefined ? known : await this.sessions.usersOf('client', client);
     const { notes, end } = await this.page({ ...search, clientUsers, after }, count, caller);

@@ -159,6 +159,12 @@ function rowsFor(ids: Awaited<ReturnType<typeof createEach>>): Row[] {
       { headers: { accept: 'text/event-stream' } },
     ],
     ['GET /fhir/DocumentReference?patient.identifier=c-1', 'ok', ofSession],
+    [
+      'POST /fhir/DocumentReference/_search',
+      'ok',
+      ofSession,
+      { body: Buffer.from('patient.identifier=c-1'), headers: as('application/x-www-form-urlencoded') },
+    ],
     [`GET /fhir/DocumentReference/${document}`, 'ok', ofSession],
     ['GET /v1/webhook-deliveries?limit=1', 'ok', { delivery: ANY }],
     [`GET /v1/webhook-deliveries/${delivery}`, 'ok', { delivery: [delivery] }],

@@ -296,6 +296,8 @@ describe('what a caller sees', () => {
     expect(await newest()).toMatchObject({ action: 'POST /fhir/DocumentReference/_search', outcome: 'ok', subjects });
     await fhir(`/fhir/DocumentReference/${first.ids[0]}`);
     expect(await newest()).toMatchObject({ action: 'GET /fhir/DocumentReference/:id', outcome: 'ok', subjects });
+    await post('patient.identifier=c-2');
+    expect((await newest())?.subjects).toEqual({ client: ['c-2'] });
     await page('');
     expect((await newest())?.subjects.session).toHaveLength(2);
   });
