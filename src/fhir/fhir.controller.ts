@@ -4,15 +4,18 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Caller, type Principal, Public, Scopes } from '../access/identity/scopes.js';
 import { Env } from '../config/env.js';
 import { version } from '../config/version.js';
+import { Problem } from '../http/problem/problem.js';
 import { preferredType } from '../http/request/accept.js';
 import { RouteOptions } from '../http/request/route-options.js';
 import { capabilityStatement } from './capability-statement.js';
 import { ApiResource, SearchForm, SearchQuery } from './fhir-description.js';
 import { NoteReader } from './note-reader.js';
 import { FHIR_JSON } from './operation-outcome.js';
-import { isJsonFormat, notAcceptable, type Parameter, readNoteSearch } from './search/note-search.js';
+import { type Parameter, readNoteSearch } from './search/note-search.js';
 import { MAX_FORM_BYTES, parametersOfForm, parametersOfQuery } from './search/parameters.js';
 import { searchset } from './search/searchset.js';
+
+const FORMATS = ['json', 'application/json', FHIR_JSON];
 
 /** Notes as FHIR R4 resources, to be read. Errors are OperationOutcomes (`FHIR_ERRORS`). */
 @ApiTags('fhir')
@@ -30,7 +33,7 @@ export class FhirController {
   @Public()
   @ApiResource('CapabilityStatement', 'A FHIR R4 CapabilityStatement')
   metadata(@Req() request: FastifyRequest): object {
-    requireJson(request);
+    requireJson(request, parametersOfQuery(request));
     return capabilityStatement(this.baseOf(request), this.version);
   }
 
@@ -72,7 +75,7 @@ export class FhirController {
     @Param('id') id: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<object> {
-    requireJson(request);
+    requireJson(request, parametersOfQuery(request));
     const note = await this.notes.read(id, caller);
     const { versionId, lastUpdated } = note.meta;
     reply.header('etag', `W/"${versionId}"`).header('last-modified', new Date(lastUpdated).toUTCString());
@@ -92,14 +95,15 @@ export class FhirController {
 }
 
 /**
- * Checks that JSON is wanted. `_format` overrides Accept (FHIR R4 §3.1.0.1.11).
+ * Checks that JSON is wanted. `_format` overrides Accept (FHIR R4 §3.1.0.1.11). Its + arrives as a space if it is not escaped.
  *
  * @throws {Problem} 406 `not-acceptable`
  */
-function requireJson(request: FastifyRequest, given = parametersOfQuery(request)): void {
-  const [, format] = given.find(([name]) => name === '_format') ?? [];
-  const isJson = format
-    ? isJsonFormat(format)
-    : preferredType(request.headers.accept, [FHIR_JSON, 'application/json']) !== undefined;
-  if (!isJson) throw notAcceptable();
+function requireJson({ headers }: FastifyRequest, given: Parameter[]): void {
+  const formats = given.filter(([name, value]) => name === '_format' && value !== '').map(([, value]) => value);
+  const isJson =
+    formats.length > 0
+      ? formats.every((format) => FORMATS.includes(format.replace(' ', '+')))
+      : preferredType(headers.accept, [FHIR_JSON, 'application/json']) !== undefined;
+  if (!isJson) throw new Problem('not-acceptable', 'FHIR resources are available as application/fhir+json.');
 }

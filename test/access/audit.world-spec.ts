@@ -163,7 +163,7 @@ function rowsFor(ids: Awaited<ReturnType<typeof createEach>>): Row[] {
       'POST /fhir/DocumentReference/_search',
       'ok',
       ofSession,
-      { body: Buffer.from('patient.identifier=c-1'), headers: as('application/x-www-form-urlencoded') },
+      { body: 'patient.identifier=c-1', headers: as('application/x-www-form-urlencoded') },
     ],
     [`GET /fhir/DocumentReference/${document}`, 'ok', ofSession],
     ['GET /v1/webhook-deliveries?limit=1', 'ok', { delivery: ANY }],

@@ -57,6 +57,7 @@ describe('errors below /fhir are OperationOutcomes', () => {
     ['a wrong cursor', `${SEARCH}?_cursor=x`, {}, [400, 'invalid', 'bad-cursor']],
     ['a NUL', `${SEARCH}?patient.identifier=%00`, {}, [400, 'invalid', 'bad-value']],
     ['XML', SEARCH, { accept: 'application/fhir+xml' }, [406, 'not-supported', 'not-acceptable']],
+    ['XML or JSON', `${SEARCH}?_format=json&_format=xml`, {}, [406, 'not-supported', 'not-acceptable']],
     ['XML by _format', '/fhir/metadata?_format=xml', {}, [406, 'not-supported', 'not-acceptable']],
     [
       'an unknown parameter with handling=lenient',

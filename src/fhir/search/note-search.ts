@@ -27,9 +27,8 @@ const READ = [...PATIENT, '_id', 'date', '_lastUpdated', '_count', '_format', CU
 /** Parameters that are ignored: they change only how an answer looks. */
 const IGNORED = ['_pretty', '_total'];
 
-const UNKNOWN = 'The search has a parameter, or a form of one, that is not supported. See /fhir/metadata.';
-
-const FORMATS = ['json', 'application/json', 'application/fhir+json'];
+/** Names that an error repeats. Others may be data that was sent as a name. */
+const NAME = /^[\w.:[\]-]{1,64}$/;
 
 /** A search for notes. */
 export interface NoteSearch {
@@ -52,24 +51,23 @@ export interface NoteSearch {
  * Reads the parameters of a search. One that is unknown, empty, or in another form is rejected, also with
  * `Prefer: handling=lenient`: it was meant to narrow the search, and to ignore it would show the notes of others.
  *
- * @throws {Problem} 400 `bad-search`, `search-not-supported`; 406 `not-acceptable`
+ * @throws {Problem} 400 `bad-search`, `search-not-supported`
  */
 export function readNoteSearch(given: readonly Parameter[]): NoteSearch {
   for (const [name, value] of given) {
-    if (!READ.includes(name) && !IGNORED.includes(name)) throw notSupported(name, UNKNOWN);
+    if (!READ.includes(name) && !IGNORED.includes(name)) throw notSupported(name);
     if (value === '') throw badSearch(`${name} is empty. Give a value, or leave it out to search all notes.`);
   }
   const valuesOf = (...names: string[]) => given.filter(([name]) => names.includes(name)).map(([, value]) => value);
   const oneOf = (...names: string[]): string | undefined => {
     const [value, ...more] = valuesOf(...names);
-    if (more.length > 0) throw notSupported(names.join(' or '), 'The search has a parameter twice.');
+    if (more.length > 0) throw notSupported(names[0] ?? '');
     return value;
   };
   const client = clientOf(oneOf(...PATIENT));
   const document = documentOf(oneOf('_id'));
   const date = rangeOf('date', valuesOf('date'));
   const lastUpdated = rangeOf('_lastUpdated', valuesOf('_lastUpdated'));
-  if (!isJsonFormat(oneOf('_format') ?? 'json')) throw notAcceptable();
   const count = countOf(oneOf('_count'));
   return {
     client: client ?? undefined,
@@ -87,14 +85,6 @@ export function readNoteSearch(given: readonly Parameter[]): NoteSearch {
 
 /** True for a parameter that names a person, so that links to other pages leave it to their cursor. */
 export const namesPerson = ([name]: Parameter): boolean => PATIENT.includes(name);
-
-/** True for a value of `_format` that means JSON. A + that is not escaped in a URL arrives as a space. */
-export const isJsonFormat = (format: string): boolean => FORMATS.includes(format.replace(' ', '+'));
-
-/** The answer to a request for another format. */
-export function notAcceptable(): Problem {
-  return new Problem('not-acceptable', 'FHIR resources are available as application/fhir+json.');
-}
 
 /** The external id of a client; null if the identifier has another system. */
 function clientOf(text: string | undefined): string | null | undefined {
@@ -128,5 +118,7 @@ function countOf(text: string | undefined): number {
 }
 
 const badSearch = (detail: string) => new Problem('bad-search', detail);
-const notSupported = (parameter: string, detail: string) =>
-  new Problem('search-not-supported', detail, { extensions: { parameter } });
+function notSupported(parameter: string): Problem {
+  const detail = 'The search has a parameter that is not supported in this form, or twice. See /fhir/metadata.';
+  return new Problem('search-not-supported', detail, { extensions: NAME.test(parameter) ? { parameter } : {} });
+}
