@@ -96,7 +96,7 @@ const pgFiles = [
 ];
 
 /** Folders that still begin their transactions with `pg`. ARCHITECTURE.md names the issue that converts each. */
-const pgFolders = ['processes', 'queue', 'due-rows', 'platform', 'fhir', 'imports', 'compliance', 'operations', 'cli'];
+const pgFolders = ['processes', 'queue', 'due-rows', 'platform', 'imports', 'compliance', 'operations', 'cli'];
 const product = (others) => ({
   regex: `^\\.{1,2}/(.*/)?(${others})/`,
   message:

@@ -1217,13 +1217,35 @@ export interface paths {
         };
         /**
          * Search notes as FHIR documents
-         * @description Each note in its newest version. A search by patient or encounter needs the scope `sessions:read`, too.
+         * @description Each note in its newest version. A search by patient needs the scope `sessions:read`, too.
          *
          *     Needs a key with the scope `notes:read`.
          */
         get: operations["Fhir.search"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/fhir/DocumentReference/_search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Search notes as FHIR documents, with the parameters in the body
+         * @description As the search by GET, without ids in the URL. Parameters in the URL count, too.
+         *
+         *     Needs a key with the scope `notes:read`.
+         */
+        post: operations["Fhir.searchByPost"];
         delete?: never;
         options?: never;
         head?: never;
@@ -5963,24 +5985,20 @@ export interface operations {
     "Fhir.search": {
         parameters: {
             query?: {
-                /** @description The EHR's id of a client: `value` or `urn:notebridge:client|value` */
+                /** @description The EHR's id of a client; also as `patient:identifier` */
                 "patient.identifier"?: string;
-                /** @description The EHR's id of an appointment: `value` or `urn:notebridge:appointment|value` */
-                "encounter.identifier"?: string;
-                /** @description When the newest version was fetched, such as `ge2026-01-31`; several must all hold */
+                /** @description When the newest version was fetched, such as `ge2026-01-31`; all must hold */
                 date?: string[];
-                /** @description When the note or its session changed last, as `date`. Results are in this order; those of a search by `date` only are in the order of `date` */
+                /** @description Last change of the note or its session, as `date`; the order of the results */
                 _lastUpdated?: string[];
                 /** @description The id of one note */
                 _id?: string;
-                /** @description Notes on a page, at most 50; a page may have fewer, or none, and a `next` link */
+                /** @description Maximum notes on a page, at most 50 */
                 _count?: number;
-                /** @description As in the `next` link of a page */
+                /** @description As in the `next` link of a page, which may have few or no notes */
                 _cursor?: string;
             };
             header?: {
-                /** @description `handling=strict` rejects all unknown search parameters. Otherwise they are ignored, unless they might narrow, sort or cut the results */
-                Prefer?: string;
                 /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit log */
@@ -5990,6 +6008,70 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            /** @description A FHIR R4 Bundle of type searchset, with a link to the next page */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "Bundle";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A problem as an OperationOutcome */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/fhir+json": {
+                        /** @enum {string} */
+                        resourceType: "OperationOutcome";
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    "Fhir.searchByPost": {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
+                "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
+                /** @description The EHR's code of the reason for the call; kept in the audit log */
+                "Notebridge-Purpose"?: components["parameters"]["Notebridge-Purpose"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/x-www-form-urlencoded": {
+                    /** @description The EHR's id of a client; also as `patient:identifier` */
+                    "patient.identifier"?: string;
+                    /** @description When the newest version was fetched, such as `ge2026-01-31`; all must hold */
+                    date?: string[];
+                    /** @description Last change of the note or its session, as `date`; the order of the results */
+                    _lastUpdated?: string[];
+                    /** @description The id of one note */
+                    _id?: string;
+                    /**
+                     * @description Maximum notes on a page, at most 50
+                     * @default 20
+                     */
+                    _count?: number;
+                    /** @description As in the `next` link of a page, which may have few or no notes */
+                    _cursor?: string;
+                };
+            };
+        };
         responses: {
             /** @description A FHIR R4 Bundle of type searchset, with a link to the next page */
             200: {

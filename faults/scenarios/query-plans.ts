@@ -6,7 +6,6 @@ import { fillTo, forgetStatistics, pretendRowCount } from '../../harness/query-p
 import { until } from '../../harness/until.js';
 import { readAsOperator, runWorkload } from '../../harness/workload.js';
 import { connectionShares } from '../../src/database/connect/connection-shares.js';
-import { Database } from '../../src/database/database.js';
 import { PrismaService } from '../../src/database/prisma.service.js';
 import { FeedReader } from '../../src/feed/feed-reader.js';
 import { SubjectIds } from '../../src/feed/subject-ids.js';

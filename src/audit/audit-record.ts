@@ -35,7 +35,7 @@ const MAX_TEXT = 512;
 
 /** Names of query parameters that hold ids, states and times. Others are not stored, because callers may send anything. */
 const FILTERS =
-  'kind mode state review outcome planned code order types subject client provider session appointment updatedSince keyId action after before patient.identifier patient:identifier encounter.identifier encounter:identifier date _lastUpdated'.split(
+  'kind mode state review outcome planned code order types subject client provider session appointment updatedSince keyId action after before patient.identifier patient:identifier date _lastUpdated'.split(
     ' ',
   );
 

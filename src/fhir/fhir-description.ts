@@ -1,68 +1,58 @@
-import { applyDecorators } from '@nestjs/common';
-import { ApiHeader, ApiOkResponse, type ApiQueryOptions, type OpenAPIObject } from '@nestjs/swagger';
+import { applyDecorators, Header } from '@nestjs/common';
+import {
+  ApiBody,
+  ApiConsumes,
+  ApiOkResponse,
+  ApiQuery,
+  type ApiQueryOptions,
+  type OpenAPIObject,
+} from '@nestjs/swagger';
 import { FHIR_ERRORS, FHIR_JSON } from './operation-outcome.js';
 import { MAX_COUNT } from './search/note-search.js';
 
-/** Documents that a route answers with a resource. */
+/** Makes a route answer with a resource, and documents that. */
 export function ApiResource(resourceType: string, description: string): MethodDecorator {
-  const schema = {
-    type: 'object',
-    description,
-    properties: { resourceType: { type: 'string', enum: [resourceType] } },
-    required: ['resourceType'],
-    additionalProperties: true,
-  };
-  return ApiOkResponse({ description, content: { [FHIR_JSON]: { schema } } });
+  const content = { [FHIR_JSON]: { schema: schemaOf(resourceType, description) } };
+  return applyDecorators(
+    Header('content-type', `${FHIR_JSON}; charset=utf-8`),
+    ApiOkResponse({ description, content }),
+  );
 }
 
-/** Documents `Prefer: handling=strict`. */
-export const ApiHandling = (): MethodDecorator =>
-  applyDecorators(
-    ApiHeader({
-      name: 'Prefer',
-      required: false,
-      description:
-        '`handling=strict` rejects all unknown search parameters. Otherwise they are ignored, unless they might narrow, sort or cut the results',
-      schema: { type: 'string', example: 'handling=strict' },
-    }),
-  );
-
-/** A search parameter, which may be absent. */
-const query = (name: string, description: string, schema: object): ApiQueryOptions =>
-  ({ name, description, required: false, schema }) as ApiQueryOptions;
-
-const TEXT = { type: 'string' };
-const TEXTS = { type: 'array', items: TEXT };
+const TIMES = { type: 'array', items: { type: 'string' } };
 
 /** The parameters of a search, for OpenAPI. */
-export const SEARCH_QUERY: readonly ApiQueryOptions[] = [
-  query('patient.identifier', "The EHR's id of a client: `value` or `urn:notebridge:client|value`", TEXT),
-  query('encounter.identifier', "The EHR's id of an appointment: `value` or `urn:notebridge:appointment|value`", TEXT),
-  query('date', 'When the newest version was fetched, such as `ge2026-01-31`; several must all hold', TEXTS),
-  query(
-    '_lastUpdated',
-    'When the note or its session changed last, as `date`. Results are in this order; those of a search by `date` only are in the order of `date`',
-    TEXTS,
-  ),
-  query('_id', 'The id of one note', TEXT),
-  query('_count', `Notes on a page, at most ${MAX_COUNT}; a page may have fewer, or none, and a \`next\` link`, {
-    type: 'integer',
-    minimum: 1,
-    default: 20,
-  }),
-  query('_cursor', 'As in the `next` link of a page', TEXT),
-];
-
-const OUTCOME = {
-  type: 'object',
-  properties: { resourceType: { type: 'string', enum: ['OperationOutcome'] } },
-  required: ['resourceType', 'issue'],
-  additionalProperties: true,
+const PARAMETERS = {
+  'patient.identifier': { type: 'string', description: "The EHR's id of a client; also as `patient:identifier`" },
+  date: { ...TIMES, description: 'When the newest version was fetched, such as `ge2026-01-31`; all must hold' },
+  _lastUpdated: {
+    ...TIMES,
+    description: 'Last change of the note or its session, as `date`; the order of the results',
+  },
+  _id: { type: 'string', description: 'The id of one note' },
+  _count: { type: 'integer', minimum: 1, default: 20, description: `Maximum notes on a page, at most ${MAX_COUNT}` },
+  _cursor: { type: 'string', description: 'As in the `next` link of a page, which may have few or no notes' },
 };
+
+/** Documents the parameters of a search in a URL. */
+export const SearchQuery = (): MethodDecorator =>
+  applyDecorators(
+    ...Object.entries(PARAMETERS).map(([name, { description, ...schema }]) =>
+      ApiQuery({ name, description, schema, required: false } as ApiQueryOptions),
+    ),
+  );
+
+/** Documents the parameters of a search in a form. */
+export const SearchForm = (): MethodDecorator =>
+  applyDecorators(
+    ApiConsumes('application/x-www-form-urlencoded'),
+    ApiBody({ required: false, schema: { type: 'object', properties: PARAMETERS } as object }),
+  );
 
 /** Describes the errors of all operations below `/fhir` as OperationOutcomes. */
 export function describeOutcomes(document: OpenAPIObject): OpenAPIObject {
-  const outcome = { description: 'A problem as an OperationOutcome', content: { [FHIR_JSON]: { schema: OUTCOME } } };
+  const schema = schemaOf('OperationOutcome', 'A FHIR R4 OperationOutcome', 'issue');
+  const outcome = { description: 'A problem as an OperationOutcome', content: { [FHIR_JSON]: { schema } } };
   for (const [path, item] of Object.entries(document.paths)) {
     if (!FHIR_ERRORS.isOf(path)) continue;
     for (const { responses } of Object.values(item) as { responses: Record<string, object> }[]) {
@@ -70,4 +60,15 @@ export function describeOutcomes(document: OpenAPIObject): OpenAPIObject {
     }
   }
   return document;
+}
+
+/** The schema of a resource, of which FHIR describes the rest. */
+function schemaOf(resourceType: string, description: string, ...required: string[]) {
+  return {
+    type: 'object',
+    description,
+    properties: { resourceType: { type: 'string', enum: [resourceType] } },
+    required: ['resourceType', ...required],
+    additionalProperties: true,
+  };
 }

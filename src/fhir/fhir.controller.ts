@@ -1,21 +1,21 @@
-import { Controller, Get, Header, Headers, Param, Query, Req, Res } from '@nestjs/common';
-import { ApiQuery, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, HttpCode, Param, Post, Req, Res } from '@nestjs/common';
+import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Caller, type Principal, Public, Scopes } from '../access/identity/scopes.js';
 import { Env } from '../config/env.js';
 import { version } from '../config/version.js';
+import { Problem } from '../http/problem/problem.js';
 import { preferredType } from '../http/request/accept.js';
+import { RouteOptions } from '../http/request/route-options.js';
 import { capabilityStatement } from './capability-statement.js';
-import { ApiHandling, ApiResource, SEARCH_QUERY } from './fhir-description.js';
+import { ApiResource, SearchForm, SearchQuery } from './fhir-description.js';
 import { NoteReader } from './note-reader.js';
 import { FHIR_JSON } from './operation-outcome.js';
-import { isJsonFormat, notAcceptable, readNoteSearch } from './search/note-search.js';
+import { type Parameter, readNoteSearch } from './search/note-search.js';
+import { MAX_FORM_BYTES, parametersOfForm, parametersOfQuery } from './search/parameters.js';
 import { searchset } from './search/searchset.js';
 
-const CONTENT_TYPE = `${FHIR_JSON}; charset=utf-8`;
-
-/** `Prefer: handling=strict` (FHIR R4 §3.1.1.4.2), which may be one of several preferences. */
-const STRICT = /(?:^|[,;])\s*handling\s*=\s*"?strict\b/i;
+const FORMATS = ['json', 'application/json', FHIR_JSON];
 
 /** Notes as FHIR R4 resources, to be read. Errors are OperationOutcomes (`FHIR_ERRORS`). */
 @ApiTags('fhir')
@@ -31,51 +31,61 @@ export class FhirController {
   /** Describe the supported part of FHIR */
   @Get('metadata')
   @Public()
-  @Header('content-type', CONTENT_TYPE)
   @ApiResource('CapabilityStatement', 'A FHIR R4 CapabilityStatement')
-  metadata(@Req() request: FastifyRequest, @Headers('accept') accept: string | undefined): object {
-    requireJson(accept, request);
+  metadata(@Req() request: FastifyRequest): object {
+    requireJson(request, parametersOfQuery(request));
     return capabilityStatement(this.baseOf(request), this.version);
   }
 
   /**
    * Search notes as FHIR documents
    *
-   * @remarks Each note in its newest version. A search by patient or encounter needs the scope `sessions:read`, too.
+   * @remarks Each note in its newest version. A search by patient needs the scope `sessions:read`, too.
    */
   @Get('DocumentReference')
   @Scopes('notes:read')
-  @Header('content-type', CONTENT_TYPE)
-  @ApiHandling()
   @SearchQuery()
   @ApiResource('Bundle', 'A FHIR R4 Bundle of type searchset, with a link to the next page')
-  async search(
-    @Caller() caller: Principal,
-    @Req() request: FastifyRequest,
-    @Headers() headers: Record<string, string | undefined>,
-    @Query() query: Record<string, unknown>,
-  ): Promise<object> {
-    requireJson(headers.accept, request);
-    const search = readNoteSearch(query, STRICT.test(headers.prefer ?? ''));
-    return searchset(this.baseOf(request), search, await this.notes.search(search, caller));
+  search(@Caller() caller: Principal, @Req() request: FastifyRequest): Promise<object> {
+    return this.found(parametersOfQuery(request), caller, request);
+  }
+
+  /**
+   * Search notes as FHIR documents, with the parameters in the body
+   *
+   * @remarks As the search by GET, without ids in the URL. Parameters in the URL count, too.
+   */
+  @Post('DocumentReference/_search')
+  @HttpCode(200)
+  @Scopes('notes:read')
+  @RouteOptions({ body: 'bytes', bodyLimit: MAX_FORM_BYTES })
+  @SearchForm()
+  @ApiResource('Bundle', 'A FHIR R4 Bundle of type searchset, with a link to the next page')
+  searchByPost(@Caller() caller: Principal, @Req() request: FastifyRequest): Promise<object> {
+    return this.found([...parametersOfQuery(request), ...parametersOfForm(request)], caller, request);
   }
 
   /** Read a note as a FHIR document */
   @Get('DocumentReference/:id')
   @Scopes('notes:read')
-  @Header('content-type', CONTENT_TYPE)
   @ApiResource('DocumentReference', 'A FHIR R4 DocumentReference')
   async read(
     @Caller() caller: Principal,
     @Req() request: FastifyRequest,
     @Param('id') id: string,
-    @Headers('accept') accept: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<object> {
-    requireJson(accept, request);
-    const { resource, versionId, updatedAt } = await this.notes.read(id, caller);
-    reply.header('etag', `W/"${versionId}"`).header('last-modified', updatedAt.toUTCString());
-    return resource;
+    requireJson(request, parametersOfQuery(request));
+    const note = await this.notes.read(id, caller);
+    const { versionId, lastUpdated } = note.meta;
+    reply.header('etag', `W/"${versionId}"`).header('last-modified', new Date(lastUpdated).toUTCString());
+    return note;
+  }
+
+  private async found(given: Parameter[], caller: Principal, request: FastifyRequest): Promise<object> {
+    requireJson(request, given);
+    const search = readNoteSearch(given);
+    return searchset(this.baseOf(request), search, await this.notes.search(search, caller));
   }
 
   /** The absolute URL of this interface. */
@@ -85,19 +95,15 @@ export class FhirController {
 }
 
 /**
- * Checks that JSON is wanted. `_format` overrides Accept (FHIR R4 §3.1.0.1.11).
+ * Checks that JSON is wanted. `_format` overrides Accept (FHIR R4 §3.1.0.1.11). Its + arrives as a space if it is not escaped.
  *
  * @throws {Problem} 406 `not-acceptable`
  */
-function requireJson(accept: string | undefined, { query }: FastifyRequest): void {
-  const [format] = [(query as { _format?: string | string[] })._format].flat();
-  const isJson = format ? isJsonFormat(format) : preferredType(accept, [FHIR_JSON, 'application/json']) !== undefined;
-  if (!isJson) throw notAcceptable();
-}
-
-/** Documents the parameters of a search. */
-function SearchQuery(): MethodDecorator {
-  return (...place) => {
-    for (const parameter of SEARCH_QUERY) ApiQuery(parameter)(...place);
-  };
+function requireJson({ headers }: FastifyRequest, given: Parameter[]): void {
+  const formats = given.filter(([name, value]) => name === '_format' && value !== '').map(([, value]) => value);
+  const isJson =
+    formats.length > 0
+      ? formats.every((format) => FORMATS.includes(format.replace(' ', '+')))
+      : preferredType(headers.accept, [FHIR_JSON, 'application/json']) !== undefined;
+  if (!isJson) throw new Problem('not-acceptable', 'FHIR resources are available as application/fhir+json.');
 }

@@ -2,7 +2,7 @@ import { Problem } from '../http/problem/problem.js';
 import type { ProblemType } from '../words/problem-types.js';
 import { FHIR_ERRORS, operationOutcome } from './operation-outcome.js';
 
-const issueOf = (problem: Problem) => (operationOutcome(problem).issue as object[])[0];
+const issueOf = (problem: Problem) => operationOutcome(problem).issue[0];
 
 describe('a problem as an OperationOutcome', () => {
   it.each<[number, ProblemType, string]>([

@@ -1,12 +1,12 @@
+import type { OperationOutcome, OperationOutcomeIssue } from 'fhir/r4';
 import type { ErrorForm } from '../http/problem/problem.filter.js';
 import type { Problem } from '../http/problem/problem.js';
-import type { FhirElement } from '../sessions/read/notes-fhir.js';
 
 /** The media type of FHIR in JSON (FHIR R4 §2.6.1.1). */
 export const FHIR_JSON = 'application/fhir+json';
 
 /** Issue types (hl7.org/fhir/R4/valueset-issue-type.html) of problems whose status does not determine the type. */
-const BY_TYPE: Readonly<Record<string, string>> = {
+const BY_TYPE: Readonly<Record<string, OperationOutcomeIssue['code']>> = {
   'bad-search': 'value',
   'search-not-supported': 'not-supported',
   'data-unreadable': 'exception',
@@ -14,7 +14,7 @@ const BY_TYPE: Readonly<Record<string, string>> = {
 };
 
 /** Issue types by HTTP status. */
-const BY_STATUS: Readonly<Record<number, string>> = {
+const BY_STATUS: Readonly<Record<number, OperationOutcomeIssue['code']>> = {
   400: 'invalid',
   401: 'login',
   403: 'forbidden',
@@ -22,18 +22,15 @@ const BY_STATUS: Readonly<Record<number, string>> = {
   406: 'not-supported',
   408: 'timeout',
   409: 'conflict',
-  410: 'deleted',
   413: 'too-long',
   414: 'too-long',
   415: 'not-supported',
   429: 'throttled',
-  431: 'too-long',
   503: 'transient',
-  504: 'timeout',
 };
 
 /** Renders a problem as an OperationOutcome. `details` holds its stable type, and `diagnostics` its words. */
-export function operationOutcome({ status, type, detail, more }: Problem): FhirElement {
+export function operationOutcome({ status, type, detail, more }: Problem): OperationOutcome {
   const facts = Object.entries(more.extensions ?? {}).filter(([, value]) => /^(string|number)$/.test(typeof value));
   const named = facts.map(([name, value]) => `${name}: ${value}`).join(', ');
   return {

@@ -27,6 +27,7 @@ const REQUESTS: Record<string, Sentence> = {
   'POST /v1/compliance/jobs/:id/resolve': ['resolved', 'resolve', 'a compliance job'],
   'GET /v1/events': ['read', 'read', 'the event feed'],
   'GET /fhir/DocumentReference': ['searched', 'search', 'notes through FHIR'],
+  'POST /fhir/DocumentReference/_search': ['searched', 'search', 'notes through FHIR'],
   'GET /fhir/DocumentReference/:id': viewed('a note through FHIR'),
   'GET /v1/imports': listed('imports'),
   'POST /v1/imports': ['uploaded', 'upload', 'an import'],

@@ -154,6 +154,12 @@ function rowsFor(ids: Awaited<ReturnType<typeof createEach>>): Row[] {
     ['GET /v1/events?limit=1', 'ok', { provider: ANY }],
     ['GET /v1/events', 'ok', expect.objectContaining({ provider: MANY, client: MANY })],
     ['GET /fhir/DocumentReference?patient.identifier=c-1', 'ok', ofSession],
+    [
+      'POST /fhir/DocumentReference/_search',
+      'ok',
+      ofSession,
+      { body: 'patient.identifier=c-1', headers: as('application/x-www-form-urlencoded') },
+    ],
     [`GET /fhir/DocumentReference/${document}`, 'ok', ofSession],
     ['GET /v1/webhook-deliveries?limit=1', 'ok', { delivery: ANY }],
     [`GET /v1/webhook-deliveries/${delivery}`, 'ok', { delivery: [delivery] }],

@@ -78,6 +78,7 @@ const TABLE: Record<
     GET /v1/processing-sessions/{processingId}
     GET /fhir/DocumentReference
     GET /fhir/DocumentReference/{id}
+    POST /fhir/DocumentReference/_search
   `,
   recorder: `
     POST /v1/recorder/launches

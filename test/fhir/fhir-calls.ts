@@ -20,7 +20,7 @@ export interface Note {
   subject?: Reference;
   author?: Reference[];
   content: { attachment: { data: string } }[];
-  context: { encounter?: Reference[]; related: Reference[] };
+  context: { encounter?: Reference[]; period?: { start: string; end?: string }; related: Reference[] };
 }
 
 /** A page of notes. */
@@ -53,6 +53,13 @@ export function useFhir(world: World) {
   return {
     fhir,
     page,
+    /** A search whose parameters are in the body. */
+    async post<Body = Bundle>(form: string, options: CallOptions & { query?: string; type?: string } = {}) {
+      const { query = '', type = 'application/x-www-form-urlencoded', ...more } = options;
+      const body = form === '' ? undefined : Buffer.from(form);
+      const path = `/fhir/DocumentReference/_search${query}`;
+      return fhir<Body>(path, { ...more, body, headers: body && { 'content-type': type } }, 'POST');
+    },
     /** The notes of all pages. */
     async all(query: string, options?: CallOptions): Promise<Note[]> {
       const notes: Note[] = [];

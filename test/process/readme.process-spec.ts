@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { Command } from 'commander';
 import { compose } from '../../harness/deployment-files.js';
+import { fhirFaults } from '../../harness/fhir-faults.js';
 import type { Service } from '../../harness/service.js';
 import { until } from '../../harness/until.js';
 import type { Api } from '../../src/cli/api/api.js';
@@ -233,6 +234,15 @@ test('every command in the text exists, with its options', async () => {
 test('the commands of docs/first-day.md lead to a note', async () => {
   const { code, output } = await run(`set -e\n${firstDay.join('')}`);
   expect([code, output]).toEqual([0, expect.stringMatching(/# Session notes[\s\S]*Keeps the plan for the week/)]);
+});
+
+test('the FHIR answers about the note of docs/first-day.md are valid R4', async () => {
+  type Bundle = { entry: { resource: { id: string } }[] };
+  const { body } = await service.call<Bundle>('GET', '/fhir/DocumentReference');
+  const paths = ['metadata', 'DocumentReference?author=x', `DocumentReference/${body.entry[0]?.resource.id}`];
+  const answers = await Promise.all(paths.map((path) => service.call<object>('GET', `/fhir/${path}`)));
+  expect(answers.map(({ status }) => status)).toEqual([200, 400, 200]);
+  for (const resource of [body, ...answers.map((answer) => answer.body)]) expect(fhirFaults(resource)).toEqual([]);
 });
 
 test('docs/connect-the-platform.md names every operation that the contract leaves open', () => {

@@ -514,7 +514,6 @@ CREATE TABLE "document_revisions" (
     "removed_at" TIMESTAMPTZ(3),
     CONSTRAINT "document_revisions_pkey" PRIMARY KEY ("document","revision")
 );
-CREATE INDEX "document_revisions_fetched_at_document_idx" ON "document_revisions"("fetched_at", "document");
 CREATE INDEX "document_revisions_fetched_at_idx" ON "document_revisions"("fetched_at") WHERE "notes" IS NOT NULL;
 
 CREATE TABLE "session_insights" (

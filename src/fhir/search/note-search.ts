@@ -1,9 +1,10 @@
 import { Problem } from '../../http/problem/problem.js';
 import { UUID } from '../../http/request/uuid-param.js';
-import { APPOINTMENT_SYSTEM, CLIENT_SYSTEM } from '../../sessions/read/notes-fhir.js';
-import { readIdentifierToken } from './identifier-token.js';
-import { isUnsupportedForm, NAMES } from './search-parameters.js';
+import { CLIENT_SYSTEM } from '../../sessions/read/notes-fhir.js';
 import { ANY_TIME, both, readTimeRange, type TimeRange } from './time-range.js';
+
+/** A parameter of a request, as it was sent. */
+export type Parameter = readonly [name: string, value: string];
 
 /** Documents on a page by default. */
 const DEFAULT_COUNT = 20;
@@ -11,15 +12,28 @@ const DEFAULT_COUNT = 20;
 /** Maximum documents on a page, because each is decrypted. */
 export const MAX_COUNT = 50;
 
+/** The two forms of a client's identifier in a search: chained, and with a modifier (FHIR R4 §3.1.1.4.4). */
+const PATIENT = ['patient.identifier', 'patient:identifier'];
+
+/** `system|value`, `|value` or `value`, with the escapes `\|`, `\,`, `\$` and `\\` (FHIR R4 §3.1.1.4.10). */
+const TOKEN = /^(?:((?:[^\\|,]|\\.)*)\|)?((?:[^\\|,]|\\.)+)$/s;
+
 /** The name of the cursor in `next` links. */
 export const CURSOR = '_cursor';
+
+/** Parameters that are read. */
+const READ = [...PATIENT, '_id', 'date', '_lastUpdated', '_count', '_format', CURSOR];
+
+/** Parameters that are ignored: they change only how an answer looks. */
+const IGNORED = ['_pretty', '_total'];
+
+/** Names that an error repeats. Others may be data that was sent as a name. */
+const NAME = /^[\w.:[\]-]{1,64}$/;
 
 /** A search for notes. */
 export interface NoteSearch {
   /** External id of a client. */
   readonly client: string | undefined;
-  /** The EHR's id of an appointment. */
-  readonly appointment: string | undefined;
   /** Id of a document. */
   readonly document: string | undefined;
   /** True if an identifier of another system or an id that is not a UUID is asked for, which no note has. */
@@ -30,81 +44,54 @@ export interface NoteSearch {
   readonly count: number;
   readonly cursor: string | undefined;
   /** The honoured parameters with the used values, for links to pages. */
-  readonly parameters: readonly (readonly [name: string, value: string])[];
+  readonly parameters: readonly Parameter[];
 }
-
-const SYSTEMS = { client: CLIENT_SYSTEM, appointment: APPOINTMENT_SYSTEM };
-
-const FORMATS = ['json', 'application/json', 'application/fhir+json'];
 
 /**
- * Reads the parameters of a search. Empty ones are ignored (FHIR R4 §3.1.1.4.2), except ids: an unset variable of a client
- * would give it all notes.
+ * Reads the parameters of a search. One that is unknown, empty, or in another form is rejected, also with
+ * `Prefer: handling=lenient`: it was meant to narrow the search, and to ignore it would show the notes of others.
  *
- * @param query values by name; a list for a repeated parameter
- * @param isStrict rejects unknown parameters, too (`Prefer: handling=strict`, FHIR R4 §3.1.1.4.2)
- * @throws {Problem} 400 `bad-search`, `search-not-supported`; 406 `not-acceptable`
+ * @throws {Problem} 400 `bad-search`, `search-not-supported`
  */
-export function readNoteSearch(query: Readonly<Record<string, unknown>>, isStrict: boolean): NoteSearch {
-  const given = new Map(Object.entries(query).map(([name, value]) => [name, [value].flat().filter(isText)]));
-  const read: [name: string, value: string][] = [];
-  const take = (name: string): string[] => {
-    const values = given.get(name)?.filter((value) => value !== '') ?? [];
-    given.delete(name);
-    for (const value of values) read.push([name, value]);
-    return values;
+export function readNoteSearch(given: readonly Parameter[]): NoteSearch {
+  for (const [name, value] of given) {
+    if (!READ.includes(name) && !IGNORED.includes(name)) throw notSupported(name);
+    if (value === '') throw badSearch(`${name} is empty. Give a value, or leave it out to search all notes.`);
+  }
+  const valuesOf = (...names: string[]) => given.filter(([name]) => names.includes(name)).map(([, value]) => value);
+  const oneOf = (...names: string[]): string | undefined => {
+    const [value, ...more] = valuesOf(...names);
+    if (more.length > 0) throw notSupported(names[0] ?? '');
+    return value;
   };
-  const takeOne = (...names: readonly string[]): string | undefined => {
-    const values = names.flatMap(take);
-    if (values.length > 1) throw notSupported(`${names.join(' or ')} can be given only once.`);
-    return values[0];
-  };
-  const takeId = (kind: keyof typeof NAMES): string | undefined => {
-    const empty = NAMES[kind].find((name) => given.get(name)?.includes(''));
-    if (empty !== undefined) throw badSearch(`${empty} is empty. Give a value, or leave it out to search all notes.`);
-    return takeOne(...NAMES[kind]);
-  };
-  const client = identifierOf('client', takeId('client'));
-  const appointment = identifierOf('appointment', takeId('appointment'));
-  const document = documentOf(takeId('document'));
-  const date = rangeOf('date', take('date'));
-  const lastUpdated = rangeOf('_lastUpdated', take('_lastUpdated'));
-  const format = takeOne('_format');
-  if (format !== undefined && !isJsonFormat(format)) throw notAcceptable();
-  const parameters = [...read];
-  const count = countOf(takeOne('_count'));
-  if (count !== undefined) parameters.push(['_count', String(count)]);
-  const cursor = takeOne(CURSOR);
-  refuseOthers(given, isStrict);
+  const client = clientOf(oneOf(...PATIENT));
+  const document = documentOf(oneOf('_id'));
+  const date = rangeOf('date', valuesOf('date'));
+  const lastUpdated = rangeOf('_lastUpdated', valuesOf('_lastUpdated'));
+  const count = countOf(oneOf('_count'));
   return {
     client: client ?? undefined,
-    appointment: appointment ?? undefined,
     document: document ?? undefined,
-    matchesNone: [client, appointment, document].includes(null),
+    matchesNone: client === null || document === null,
     date,
     lastUpdated,
-    count: count ?? DEFAULT_COUNT,
-    cursor,
-    parameters,
+    count,
+    cursor: oneOf(CURSOR),
+    parameters: given
+      .filter(([name]) => READ.includes(name) && name !== CURSOR)
+      .map(([name, value]) => [name, name === '_count' ? String(count) : value]),
   };
 }
 
-const isText = (value: unknown): value is string => typeof value === 'string';
+/** True for a parameter that names a person, so that links to other pages leave it to their cursor. */
+export const namesPerson = ([name]: Parameter): boolean => PATIENT.includes(name);
 
-/** True for a value of `_format` that means JSON. A + that is not escaped in a URL arrives as a space. */
-export const isJsonFormat = (format: string): boolean => FORMATS.includes(format.replace(' ', '+'));
-
-/** The answer to a request for another format. */
-export function notAcceptable(): Problem {
-  return new Problem('not-acceptable', 'FHIR resources are available as application/fhir+json.');
-}
-
-/** The value of an identifier; null if it has another system. */
-function identifierOf(kind: keyof typeof SYSTEMS, text: string | undefined): string | null | undefined {
+/** The external id of a client; null if the identifier has another system. */
+function clientOf(text: string | undefined): string | null | undefined {
   if (text === undefined) return undefined;
-  const token = readIdentifierToken(text);
-  if (!token) throw badSearch(`${NAMES[kind][0]} must be one identifier: value or system|value.`);
-  return token.system === undefined || token.system === SYSTEMS[kind] ? token.value : null;
+  const [, system, value] = TOKEN.exec(text)?.map((part) => part?.replace(/\\([\\|,$])/g, '$1')) ?? [];
+  if (value === undefined) throw badSearch(`${PATIENT[0]} must be one identifier: value or system|value.`);
+  return system === undefined || system === CLIENT_SYSTEM ? value : null;
 }
 
 /** The id of a document; null if no document can have it. */
@@ -117,28 +104,21 @@ function rangeOf(name: string, values: readonly string[]): TimeRange {
   return values.reduce((range, value) => {
     const own = readTimeRange(value);
     if (own) return both(range, own);
-    if (/^(ne|ap)/.test(value)) throw notSupported(`${name} takes the prefixes eq, gt, ge, lt, le, sa and eb.`);
-    throw badSearch(`${name} must be one date or time, such as ge2026-01-31 or 2026-01-31T08:00:00Z; encode + as %2B.`);
+    throw badSearch(
+      `${name} must be one date or time, such as ge2026-01-31 or 2026-01-31T08:00:00Z, with no prefix but eq, gt, ge, lt, le, sa and eb; encode + as %2B.`,
+    );
   }, ANY_TIME);
 }
 
-function countOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (!/^\d+$/.test(text)) throw badSearch('_count must be a whole number of at least 1.');
-  // In R4 it asks for the total only, which is not counted.
-  if (Number(text) === 0) throw notSupported('_count=0 is not supported, because totals are not counted.');
+function countOf(text: string | undefined): number {
+  if (text === undefined) return DEFAULT_COUNT;
+  if (!/^0*[1-9]\d*$/.test(text))
+    throw badSearch('_count must be a whole number of at least 1: totals are not counted.');
   return Math.min(Number(text), MAX_COUNT);
 }
 
-/** Names of parameters are not quoted, because callers may send anything. */
-function refuseOthers(others: ReadonlyMap<string, readonly string[]>, isStrict: boolean): void {
-  if ([...others.keys()].some(isUnsupportedForm))
-    throw notSupported(
-      'The search uses a form, modifier or parameter that is not supported and must not be ignored. /fhir/metadata lists the supported ones.',
-    );
-  if (isStrict && [...others.values()].flat().some((value) => value !== ''))
-    throw notSupported('The search has an unknown parameter. /fhir/metadata lists the known ones.');
-}
-
 const badSearch = (detail: string) => new Problem('bad-search', detail);
-const notSupported = (detail: string) => new Problem('search-not-supported', detail);
+function notSupported(parameter: string): Problem {
+  const detail = 'The search has a parameter that is not supported in this form, or twice. See /fhir/metadata.';
+  return new Problem('search-not-supported', detail, { extensions: NAME.test(parameter) ? { parameter } : {} });
+}

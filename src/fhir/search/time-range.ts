@@ -1,3 +1,5 @@
+import { isMoment } from '../../text/moment.js';
+
 /** A span of time in milliseconds since 1970: from `from` on, and before `to`. */
 export interface TimeRange {
   readonly from: number;
@@ -7,22 +9,22 @@ export interface TimeRange {
 /** All of time. */
 export const ANY_TIME: TimeRange = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
-/** Prefixes that are supported (FHIR R4 §3.1.1.4.5). `ne` and `ap` are not. */
-const PREFIXES = ['eq', 'gt', 'ge', 'lt', 'le', 'sa', 'eb'] as const;
-
-type Prefix = (typeof PREFIXES)[number];
-
 /** A date or a time of FHIR R4 §3.1.1.4.7, with the prefix that may precede it. */
 const SEARCH_DATE =
-  /^([a-z]{2})?(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)?)?)?)?$/;
+  /^([a-z]{2})?(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?(Z|[+-]\d\d:\d\d)?)?)?)?$/;
 
-/** Moves a time forward by one unit of its precision. */
-const NEXT = {
-  year: (time: Date) => time.setUTCFullYear(time.getUTCFullYear() + 1),
-  month: (time: Date) => time.setUTCMonth(time.getUTCMonth() + 1),
-  day: (time: Date) => time.setUTCDate(time.getUTCDate() + 1),
-  minute: (time: Date) => time.getTime() + 60_000,
-  second: (time: Date) => time.getTime() + 1_000,
+/**
+ * The prefixes that are supported (FHIR R4 §3.1.1.4.5), and what is in their range. `ne` and `ap` are not. A moment has no
+ * length, so `sa` is `gt`, and `eb` is `lt`.
+ */
+const PREFIXES: Readonly<Record<string, (span: TimeRange) => TimeRange>> = {
+  eq: (span) => span,
+  gt: ({ to }) => ({ ...ANY_TIME, from: to }),
+  sa: ({ to }) => ({ ...ANY_TIME, from: to }),
+  ge: ({ from }) => ({ ...ANY_TIME, from }),
+  lt: ({ from }) => ({ ...ANY_TIME, to: from }),
+  eb: ({ from }) => ({ ...ANY_TIME, to: from }),
+  le: ({ to }) => ({ ...ANY_TIME, to }),
 };
 
 /**
@@ -32,10 +34,9 @@ const NEXT = {
  * @returns the range that matching moments are in; undefined if the value is not a date, or has another prefix
  */
 export function readTimeRange(text: string): TimeRange | undefined {
-  const [matched, prefix = 'eq', ...parts] = SEARCH_DATE.exec(text) ?? [];
-  if (matched === undefined || !isPrefix(prefix)) return undefined;
+  const [, prefix = 'eq', ...parts] = SEARCH_DATE.exec(text) ?? [];
   const span = spanOf(parts);
-  return span && ofPrefix(prefix, span);
+  return span && PREFIXES[prefix]?.(span);
 }
 
 /** The moments that are in both ranges. */
@@ -43,37 +44,14 @@ export function both(left: TimeRange, right: TimeRange): TimeRange {
   return { from: Math.max(left.from, right.from), to: Math.min(left.to, right.to) };
 }
 
-const isPrefix = (text: string): text is Prefix => PREFIXES.some((prefix) => prefix === text);
-
-/** A moment has no length, so `sa` is `gt`, and `eb` is `lt`. */
-function ofPrefix(prefix: Prefix, { from, to }: TimeRange): TimeRange {
-  switch (prefix) {
-    case 'eq':
-      return { from, to };
-    case 'gt':
-    case 'sa':
-      return { ...ANY_TIME, from: to };
-    case 'ge':
-      return { ...ANY_TIME, from };
-    case 'lt':
-    case 'eb':
-      return { ...ANY_TIME, to: from };
-    case 'le':
-      return { ...ANY_TIME, to };
-  }
-}
-
 /** The span of a value's precision; undefined if the date does not exist. */
 function spanOf(parts: readonly (string | undefined)[]): TimeRange | undefined {
-  const [year = '', month, day, hour, minute = '00', second, fraction, offset = 'Z'] = parts;
-  const date = `${year}-${month ?? '01'}-${day ?? '01'}`;
-  const ms = (fraction ?? '').slice(0, 3).padEnd(3, '0');
-  const from = Date.parse(`${date}T${hour ?? '00'}:${minute}:${second ?? '00'}.${ms}${offset}`);
-  // JavaScript reads 31 February as 3 March, and 24:00 as the next day.
-  const isReal = new Date(`${date}T00:00:00Z`).getUTCDate() === Number(day ?? 1) && hour !== '24';
-  if (Number.isNaN(from) || !isReal || year === '0000') return undefined;
-  if (fraction !== undefined) return { from, to: from + 10 ** Math.max(0, 3 - fraction.length) };
-  const precision =
-    (second && 'second') ?? (hour && 'minute') ?? (day && 'day') ?? (month && 'month') ?? ('year' as const);
-  return { from, to: NEXT[precision as keyof typeof NEXT](new Date(from)) };
+  const [year = '0000', month, day, time, second, fraction = '', offset = 'Z'] = parts;
+  const start = `${year}-${month ?? '01'}-${day ?? '01'}T${time ?? '00:00'}:${second ?? '00'}${offset}`;
+  if (year === '0000' || !isMoment(start)) return undefined;
+  const from = Date.parse(start) + Number(fraction.slice(0, 3).padEnd(3, '0'));
+  if (month === undefined) return { from, to: new Date(from).setUTCFullYear(Number(year) + 1) };
+  if (day === undefined) return { from, to: new Date(from).setUTCMonth(Number(month)) };
+  const unit = time === undefined ? 24 * 60 * 60_000 : second === undefined ? 60_000 : 1_000;
+  return { from, to: from + Math.max(1, unit / 10 ** fraction.length) };
 }

@@ -1,19 +1,24 @@
 import { createHash } from 'node:crypto';
+import type { Bundle, CodeableConcept, DocumentReference, Identifier, Period, Reference } from 'fhir/r4';
+import { isMoment } from '../../text/moment.js';
 import type { DocumentResponse, NotesResponse, SessionResponse } from '../model/session-view.js';
 import { documentAsMarkdown } from './notes-markdown.js';
-
-/** Any FHIR element. */
-export type FhirElement = { [name: string]: string | number | boolean | FhirElement | (string | FhirElement)[] };
 
 /** The systems of identifiers of the EHR. */
 export const CLIENT_SYSTEM = 'urn:notebridge:client';
 export const APPOINTMENT_SYSTEM = 'urn:notebridge:appointment';
 
 /** LOINC code of a mental health note, with its display in the R4 value set c80-doc-typecodes. */
-const NOTE_TYPE: FhirElement = {
+const NOTE_TYPE: CodeableConcept = {
   coding: [{ system: 'http://loinc.org', code: '34904-3', display: 'Mental health Progress note' }],
   text: 'Therapy session note',
 };
+
+/** A dateTime of FHIR with a time (hl7.org/fhir/R4/datatypes.html#dateTime). */
+const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-](0\d|1[0-3]):[0-5]\d|[+-]14:00)$/;
+
+/** The longest duration that is shown as the end of a session. */
+const MAX_DURATION_MS = 24 * 60 * 60_000;
 
 /**
  * Renders a session's notes as a FHIR R4 Bundle of type `collection` (hl7.org/fhir/R4): a DocumentReference for every
@@ -21,7 +26,7 @@ const NOTE_TYPE: FhirElement = {
  *
  * @param now timestamp of the bundle
  */
-export function notesAsFhir(session: SessionResponse, notes: NotesResponse, now: Date): FhirElement {
+export function notesAsFhir(session: SessionResponse, notes: NotesResponse, now: Date): Bundle {
   const resources = notes.documents.map((document) => documentReference(session, document));
   return {
     resourceType: 'Bundle',
@@ -29,7 +34,7 @@ export function notesAsFhir(session: SessionResponse, notes: NotesResponse, now:
     timestamp: now.toISOString(),
     // FHIR forbids empty arrays.
     ...(resources.length > 0 && {
-      entry: resources.map((resource) => ({ fullUrl: `urn:uuid:${resource.id as string}`, resource })),
+      entry: resources.map((resource) => ({ fullUrl: `urn:uuid:${resource.id}`, resource })),
     }),
   };
 }
@@ -45,25 +50,25 @@ export function documentReference(session: SessionResponse, document: DocumentRe
   const { resourceType, id, ...content } = resource;
   const { updatedAt } = session;
   const meta = { versionId: `${updatedAt.getTime()}-${hash}`, lastUpdated: updatedAt.toISOString() };
-  return { resourceType, id, meta, ...content };
+  return { resourceType, id, meta, ...content } satisfies DocumentReference;
 }
 
 /** A DocumentReference without `meta`. */
 function contentOf(session: SessionResponse, document: DocumentResponse) {
   const { clients, partnerAppointmentId: appointment } = session;
-  // A note has one subject. The clients of a session with several are related to the note instead.
+  // No note says which of several clients it is about, so they are related to it instead.
   const hasOneClient = clients.length === 1 && session.clientUserIds.length <= 1;
   const patients = clients.map((client) => patientOf(client));
   const author = authorOf(session);
-  // An unfinished note is preliminary; a final note that changed is amended.
-  const final = document.revision === 1 ? 'final' : 'amended';
+  const period = periodOf(session);
   return {
     resourceType: 'DocumentReference',
     id: document.documentId,
     masterIdentifier: identifierOf('document-revision', `${document.documentId}/${document.revision}`),
     identifier: [identifierOf('platform-document', document.sessionDocumentId)],
     status: document.supersededAt === null ? 'current' : 'superseded',
-    docStatus: session.state === 'Done' ? final : 'preliminary',
+    // The platform does not show that a person verified a note, which final and amended would mean.
+    docStatus: 'preliminary',
     type: NOTE_TYPE,
     ...(hasOneClient && { subject: patients[0] }),
     date: document.fetchedAt.toISOString(),
@@ -80,6 +85,7 @@ function contentOf(session: SessionResponse, document: DocumentResponse) {
       },
     ],
     context: {
+      ...(period && { period }),
       ...(appointment !== null && {
         encounter: [{ type: 'Encounter', identifier: { system: APPOINTMENT_SYSTEM, value: appointment } }],
       }),
@@ -91,21 +97,33 @@ function contentOf(session: SessionResponse, document: DocumentResponse) {
           : [{ type: 'Appointment', identifier: { system: APPOINTMENT_SYSTEM, value: appointment } }]),
       ],
     },
-  };
+  } satisfies DocumentReference;
 }
 
-function patientOf(client: string): FhirElement {
+/**
+ * The time of the session; undefined if it is unknown, or hidden from the caller. Of a date in another form than FHIR's,
+ * such as without an offset, only the day.
+ */
+function periodOf({ date, sessionDurationMs: ms }: SessionResponse): Period | undefined {
+  const [, day] = /^(\d{4}-\d\d-\d\d)($|[T ])/.exec(date ?? '') ?? [];
+  if (date === null || !isMoment(day) || day.startsWith('0000')) return undefined;
+  if (!DATE_TIME.test(date) || !isMoment(date)) return { start: day };
+  const isKnown = ms !== null && ms > 0 && ms <= MAX_DURATION_MS;
+  return { start: date, ...(isKnown && { end: new Date(Date.parse(date) + ms).toISOString() }) };
+}
+
+function patientOf(client: string): Reference {
   return { type: 'Patient', identifier: { system: CLIENT_SYSTEM, value: client } };
 }
 
 /** Undefined if the provider is unknown, or hidden from the caller. */
-function authorOf({ provider, providerUserId }: SessionResponse): FhirElement | undefined {
+function authorOf({ provider, providerUserId }: SessionResponse): Reference | undefined {
   if (provider !== null) return { type: 'Practitioner', identifier: identifierOf('provider', provider) };
   if (providerUserId !== null)
     return { type: 'Practitioner', identifier: identifierOf('platform-user', providerUserId) };
   return undefined;
 }
 
-function identifierOf(system: string, value: string): FhirElement {
+function identifierOf(system: string, value: string): Identifier {
   return { system: `urn:notebridge:${system}`, value };
 }
