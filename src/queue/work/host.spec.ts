@@ -36,7 +36,7 @@ class Counting extends Host {
 function hosting(limits: WorkerLimits = { concurrency: 1 }) {
   const store = new MemoryStore(new WorldClock());
   const jobs = new MemoryQueue('counts', { connection: store });
-  const queue = new WorkQueue(jobs as unknown as JobQueue, { failed: () => undefined });
+  const queue = new WorkQueue(jobs as unknown as JobQueue, { failed: () => undefined, answered: () => undefined });
   const host = new (Counting as unknown as new (...args: unknown[]) => Counting)(
     { failed: () => undefined } as unknown as WorkStore,
     queue,
