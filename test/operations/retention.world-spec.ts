@@ -20,8 +20,21 @@ const count = async (from: string) => (await sql(`SELECT 1 FROM ${from}`)).lengt
 /** Drops what is older than 90 days, or as the settings say. @returns how many rows of each kind were dropped */
 function drop(settings: Partial<Env> = {}): Promise<Record<string, number>> {
   const env = Object.assign(new Env(), { RETENTION_DAYS: 90 }, settings);
-  const [database, clock, intervals, audit] = [world.get(Database), world.get(Clock), world.get(Intervals), world.get(Audit)];
-  return new Retention(world.get(PrismaService), database, env, clock, intervals, audit, world.get(FeedReader)).dropOld();
+  const [database, clock, intervals, audit] = [
+    world.get(Database),
+    world.get(Clock),
+    world.get(Intervals),
+    world.get(Audit),
+  ];
+  return new Retention(
+    world.get(PrismaService),
+    database,
+    env,
+    clock,
+    intervals,
+    audit,
+    world.get(FeedReader),
+  ).dropOld();
 }
 
 describe('retention after 100 days', () => {

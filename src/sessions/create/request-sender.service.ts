@@ -6,8 +6,8 @@ import { errorTrace } from '../../errors/error-trace.js';
 import { Metrics } from '../../monitoring/metrics.js';
 import { clientsOf } from '../../people/store/person-users.js';
 import { PlatformClient } from '../../platform/clients/platform-client.js';
-import { PlatformError } from '../../platform/contract/platform-errors.js';
 import { SentData } from '../../platform/clients/sent-data.js';
+import { PlatformError } from '../../platform/contract/platform-errors.js';
 import { SessionSeal } from '../model/session-seal.js';
 import { type Attempt, RequestAttempts } from './request-attempts.repository.js';
 
