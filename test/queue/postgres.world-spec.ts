@@ -2,7 +2,7 @@ import { startProxyOf } from '../../harness/tcp-proxy.js';
 import { Clock } from '../../src/config/clock.js';
 import { PRODUCER_CONNECTIONS, WORKER_CONNECTIONS } from '../../src/database/connect/connection-shares.js';
 import { prepareQueueStore } from '../../src/queue/backend/prepare-queue-store.js';
-import { QUEUE_NAMES } from '../../src/queue/backend/queue-names.js';
+import { QUEUE_NAMES, type QueueName } from '../../src/queue/backend/queue-names.js';
 import { PostgresWorkStore } from '../../src/queue/work/postgres-store.js';
 import { useWorld } from '../world/use-world.js';
 import { openQueues } from './real-queues.js';
@@ -17,8 +17,8 @@ beforeAll(async () => {
   await prepareQueueStore({ REDIS_URL: undefined, QUEUE_PREFIX: '', DATABASE_URL: url }, url);
 });
 
-function open(url = world.database.url, names: Parameters<typeof openQueues>[1] = ['compliance', 'people']) {
-  const queues = openQueues(new PostgresWorkStore(url, new Clock()), names);
+function open(url = world.database.url, names: readonly QueueName[] = ['compliance', 'people']) {
+  const queues = openQueues(world, new PostgresWorkStore(url, new Clock()), names);
   closers.push(queues.close);
   return queues;
 }

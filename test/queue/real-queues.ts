@@ -1,5 +1,5 @@
 import type { WorkerOptions } from 'bullmq';
-import { until } from '../../harness/until.js';
+import type { World } from '../../harness/world/world.js';
 import { withTimeout } from '../../src/config/with-timeout.js';
 import type { QueueName } from '../../src/queue/backend/queue-names.js';
 import { WORKER } from '../../src/queue/work/host.js';
@@ -12,7 +12,11 @@ const CLOSE_MS = 8_000;
 export type RealQueues = ReturnType<typeof openQueues>;
 
 /** Queues on a real store, with a worker for each name, as a process has them. */
-export function openQueues(store: WorkStore, names: readonly QueueName[] = ['compliance']) {
+export function openQueues(
+  { eventually }: Pick<World, 'eventually'>,
+  store: WorkStore,
+  names: readonly QueueName[] = ['compliance'],
+) {
   const queues = new WorkQueues(store);
   const done = new Map<QueueName, number>();
   const workers = names.map((name) => {
@@ -32,13 +36,14 @@ export function openQueues(store: WorkStore, names: readonly QueueName[] = ['com
     /** Resolves once every worker has taken a row that is added from now on. */
     work: async () => {
       done.clear();
-      await until('every worker takes a row', async () => {
+      await eventually('every worker takes a row', async () => {
         await add();
         return done.size === names.length;
       });
     },
-    isHealthy: () => until('the queues are healthy', async () => (await health()).status === 'ok'),
-    isDegraded: (reason: string) => until(`the queues say "${reason}"`, async () => (await fault()).includes(reason)),
+    isHealthy: () => eventually('the queues are healthy', async () => (await health()).status === 'ok'),
+    isDegraded: (reason: string) =>
+      eventually(`the queues say "${reason}"`, async () => (await fault()).includes(reason)),
     close: async () => {
       const closed = Promise.all(workers.map((worker) => worker.close())).then(() => 'closed');
       const how = await withTimeout(closed, CLOSE_MS, () => 'hangs');

@@ -6,8 +6,10 @@ import { startTcpProxy } from '../../harness/tcp-proxy.js';
 import { Clock } from '../../src/config/clock.js';
 import { prepareQueueStore } from '../../src/queue/backend/prepare-queue-store.js';
 import { RedisWorkStore } from '../../src/queue/work/redis-store.js';
+import { useWorld } from '../world/use-world.js';
 import { openQueues, type RealQueues } from './real-queues.js';
 
+const world = useWorld();
 const program = findRedisServer() ?? '';
 const servers: RedisServer[] = [];
 const opened: RealQueues[] = [];
@@ -38,7 +40,7 @@ const envOf = (url: string) => ({ REDIS_URL: url, QUEUE_PREFIX: 'test', DATABASE
 const prepare = (url: string) => prepareQueueStore(envOf(url), undefined);
 
 function open(url: string): RealQueues {
-  const queues = openQueues(new RedisWorkStore(url, 'test', new Clock()));
+  const queues = openQueues(world, new RedisWorkStore(url, 'test', new Clock()));
   opened.push(queues);
   return queues;
 }
