@@ -20,8 +20,7 @@ const order = {
   database: { connect: {} },
   vault: {},
   processes: {},
-  queue: { backend: {}, notifier: {}, work: {} },
-  'due-rows': {},
+  queue: { backend: {}, work: {} },
   audit: {},
   access: { identity: {}, keys: {}, 'sign-in': {}, guard: {} },
   idempotency: {},
@@ -96,7 +95,7 @@ const pgFiles = [
 ];
 
 /** Folders that still begin their transactions with `pg`. ARCHITECTURE.md names the issue that converts each. */
-const pgFolders = ['processes', 'queue', 'due-rows', 'platform', 'imports', 'compliance', 'operations', 'cli'];
+const pgFolders = ['processes', 'queue', 'imports', 'operations', 'cli'];
 const product = (others) => ({
   regex: `^\\.{1,2}/(.*/)?(${others})/`,
   message:

@@ -7,7 +7,6 @@ import type { Env } from './config/env.js';
 import { SettingsModule } from './config/settings.module.js';
 import { ConsoleModule } from './console/console.module.js';
 import { DatabaseModule } from './database/database.module.js';
-import { DueRowsModule } from './due-rows/due-rows.module.js';
 import { FeedModule } from './feed/feed.module.js';
 import { FhirModule } from './fhir/fhir.module.js';
 import { IdempotencyModule } from './idempotency/idempotency.module.js';
@@ -31,7 +30,6 @@ const MODULES = [
   MonitoringModule,
   DatabaseModule,
   VaultModule,
-  DueRowsModule,
   QueueModule,
   AuditModule,
   AccessModule,

@@ -10,7 +10,7 @@ import {
   readDatabaseFacts,
 } from './operations/start/database-faults.js';
 import { weakSecretWarnings } from './operations/start/weak-secrets.js';
-import { prepareQueueStore } from './queue/backend/queue-store.js';
+import { prepareQueueStore } from './queue/backend/prepare-queue-store.js';
 
 /** What a start has done, in sentences. */
 interface Prepared {

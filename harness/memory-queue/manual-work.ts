@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { Worker } from 'bullmq';
 import type { Clock } from '../../src/config/clock.js';
+import { WorkerProcess } from '../../src/processes/worker-process.js';
 import { Feeder } from '../../src/queue/work/feeder.js';
+import { Intervals } from '../../src/queue/work/intervals.js';
 import { Processes } from '../../src/queue/work/processes.js';
 import { type JobQueue, WorkStore } from '../../src/queue/work/work-store.js';
 import { MemoryQueue } from './memory-queue.js';
@@ -35,12 +37,26 @@ export class MemoryWorkStore extends WorkStore {
 export class ManualFeeder extends Feeder {
   private last: Promise<void> = Promise.resolve();
 
-  protected override plan(): void {}
-
   override round(): Promise<void> {
     this.last = this.last.then(() => super.round());
     return this.last;
   }
+}
+
+/** Work that the world repeats. */
+@Injectable()
+export class ManualIntervals extends Intervals {
+  readonly names = new Set<string>();
+
+  override every(_everyMs: number, name: string): void {
+    this.names.add(name);
+  }
+}
+
+/** A process whose heartbeats the world sends. */
+@Injectable()
+export class ManualHeartbeat extends WorkerProcess {
+  protected override plan(): void {}
 }
 
 /** The row of a process, which the world renews. */

@@ -4,8 +4,7 @@ import { AuditLinker } from '../../src/audit/audit-linker.js';
 import { ImportsRepository } from '../../src/imports/model/imports.repository.js';
 import { ImportSteps } from '../../src/imports/run/import-steps.service.js';
 import { Retention } from '../../src/operations/retention.js';
-import type { QueueName } from '../../src/queue/backend/queue-names.js';
-import { Feeder } from '../../src/queue/work/feeder.js';
+import { DUE_ROWS, Feeder } from '../../src/queue/work/feeder.js';
 import type { MemoryStore } from '../memory-queue/memory-store.js';
 
 /**
@@ -72,15 +71,11 @@ export function workOf(app: INestApplicationContext, step: () => Promise<unknown
 
 export type Work = ReturnType<typeof workOf>;
 
-/** The work of each poll that the service declares. A poll that is missing here fails the start. */
-export const WORK_OF_POLLS: Record<string, keyof Work> = {
+/** What the world does in place of the work that the service repeats. Work that is missing here fails the start. */
+export const REPEATED_WORK: Readonly<Record<string, keyof Work>> = {
+  [DUE_ROWS]: 'jobs',
   'audit-links': 'links',
   'audit-heads': 'heads',
   'retention-audit': 'retention',
   retention: 'retention',
-};
-
-/** The work that a notification of each queue starts. */
-export const WORK_OF_QUEUES: Record<QueueName, keyof Work> = {
-  unused: 'jobs',
 };

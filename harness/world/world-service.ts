@@ -7,20 +7,23 @@ import { validateEnv } from '../../src/config/env.validation.js';
 import { Random } from '../../src/config/random.js';
 import { Database } from '../../src/database/database.js';
 import { PrismaService } from '../../src/database/prisma.service.js';
-import { DueRowsModule } from '../../src/due-rows/due-rows.module.js';
 import { WorkerProcess } from '../../src/processes/worker-process.js';
-import { Poller } from '../../src/queue/notifier/poller.js';
-import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 import { Feeder } from '../../src/queue/work/feeder.js';
+import { Intervals } from '../../src/queue/work/intervals.js';
 import { Processes } from '../../src/queue/work/processes.js';
 import { WorkStore } from '../../src/queue/work/work-store.js';
 import { BURST_MS } from '../../src/sessions/model/next-lookup.js';
 import { httpAdapter, setupApp } from '../../src/setup.js';
-import { ManualFeeder, ManualProcesses, MemoryWorkStore } from '../memory-queue/manual-work.js';
+import {
+  ManualFeeder,
+  ManualHeartbeat,
+  ManualIntervals,
+  ManualProcesses,
+  MemoryWorkStore,
+} from '../memory-queue/manual-work.js';
 import type { MemoryStore } from '../memory-queue/memory-store.js';
 import { Changes } from './changes.js';
-import { WORK_OF_POLLS, type Work, workOf } from './work.js';
-import { type IdlePoller, type RecordedNotifications, WorldQueueModule } from './world-queue.js';
+import { REPEATED_WORK, type Work, workOf } from './work.js';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -29,25 +32,12 @@ export interface WorldService {
   readonly app: NestFastifyApplication;
   readonly url: string;
   readonly work: Work;
-  readonly notifications: RecordedNotifications;
   readonly changes: Changes;
-  /** The queues whose jobs name rows. */
   readonly store: MemoryStore;
-  /** Finds due rows as the poller does. */
-  poll(): Promise<Polled>;
+  /** Adds due rows. @returns milliseconds until a job can start or a session is due; infinite without one */
+  feed(): Promise<number>;
   beat(): Promise<void>;
 }
-
-/** The findings of a poll. */
-interface Polled {
-  readonly due: Set<keyof Work>;
-  /** Milliseconds until the next row is due; infinite without one. */
-  readonly nextInMs: number;
-  /** True if an audit entry is not linked. */
-  readonly isUnlinked: boolean;
-}
-
-export const NOTHING_DUE: Polled = { due: new Set(), nextInMs: Number.POSITIVE_INFINITY, isUnlinked: false };
 
 /** Replacements of the machine's clock and randomness. */
 export interface ServiceParts {
@@ -60,21 +50,23 @@ export interface ServiceParts {
 /**
  * Starts the service with the world's clock, randomness and queue.
  *
- * @throws Error if the service declares a poll for which `WORK_OF_POLLS` has no work
+ * @throws Error if the service repeats work that `REPEATED_WORK` lacks
  */
 export async function startService(settings: Variables, { clock, random, step }: ServiceParts): Promise<WorldService> {
   const env = validateEnv(settings);
   const workStore = new MemoryWorkStore(clock);
   const store = workStore.jobs;
   const builder = Test.createTestingModule({ imports: [AppModule.with(env)] })
-    .overrideModule(DueRowsModule)
-    .useModule(WorldQueueModule)
     .overrideProvider(Clock)
     .useValue(clock)
     .overrideProvider(Random)
     .useValue(random)
     .overrideProvider(WorkStore)
     .useValue(workStore)
+    .overrideProvider(Intervals)
+    .useClass(ManualIntervals)
+    .overrideProvider(WorkerProcess)
+    .useClass(ManualHeartbeat)
     .overrideProvider(Feeder)
     .useClass(ManualFeeder)
     .overrideProvider(Processes)
@@ -84,11 +76,10 @@ export async function startService(settings: Variables, { clock, random, step }:
   await setupApp(app);
   const changes = new Changes(app.get(Database));
   await app.listen(0, '127.0.0.1');
-  const poller = app.get<IdlePoller>(Poller);
-  const unknownPoll = poller.names.find((name) => !(name in WORK_OF_POLLS));
-  if (unknownPoll !== undefined) {
+  const unknown = [...app.get<ManualIntervals>(Intervals).names].find((name) => !(name in REPEATED_WORK));
+  if (unknown !== undefined) {
     await app.close();
-    throw new Error(`No test would do the work of the poll "${unknownPoll}". Add it to WORK_OF_POLLS.`);
+    throw new Error(`No test would do the repeated work "${unknown}". Add it to REPEATED_WORK.`);
   }
   // Not before it is used, because a process without workers has none.
   let work: Work | undefined;
@@ -99,31 +90,16 @@ export async function startService(settings: Variables, { clock, random, step }:
       work ??= workOf(app, step, store);
       return work;
     },
-    notifications: app.get(QueueNotifier),
     changes,
     store,
-    poll: async () => {
+    feed: async () => {
       await app.get(Feeder).round();
-      return withJobs(
-        polled(await poller.waitsByName()),
-        Math.min(store.nextInMs ?? Number.POSITIVE_INFINITY, await nextSessionInMs(app, clock)),
-      );
+      return Math.min(store.nextInMs ?? Number.POSITIVE_INFINITY, await nextSessionInMs(app, clock));
     },
     beat: async () => {
       await app.get(WorkerProcess).beat();
       await app.get(Processes).seen();
     },
-  };
-}
-
-/** @param waits milliseconds until a row of each poll is due */
-function polled(waits: readonly [name: string, ms: number][]): Polled {
-  const kinds = waits.map(([name, ms]) => ({ kind: WORK_OF_POLLS[name] as keyof Work, ms }));
-  const works = kinds.filter(({ kind }) => kind !== 'links');
-  return {
-    due: new Set(works.filter(({ ms }) => ms <= 0).map(({ kind }) => kind)),
-    nextInMs: Math.min(...works.map(({ ms }) => ms).filter((ms) => ms > 0)),
-    isUnlinked: kinds.some(({ kind, ms }) => kind === 'links' && ms <= 0),
   };
 }
 
@@ -138,10 +114,4 @@ async function nextSessionInMs(app: INestApplicationContext, clock: Clock): Prom
   const next = await app.get(PrismaService).session.findFirst({ where, orderBy, select: { dueAt: true } });
   const inMs = next?.dueAt ? next.dueAt.getTime() - now.getTime() : Number.POSITIVE_INFINITY;
   return inMs <= BURST_MS ? inMs / 2 : inMs;
-}
-
-/** @param inMs milliseconds until a job can start; undefined without any */
-function withJobs(found: Polled, inMs = Number.POSITIVE_INFINITY): Polled {
-  if (inMs <= 0) found.due.add('jobs');
-  return inMs > 0 ? { ...found, nextInMs: Math.min(found.nextInMs, inMs) } : found;
 }

@@ -10,9 +10,9 @@ import { type Answer, type CallOptions, request } from './request.js';
 import { forgetEarlierTests, type Held, RunningWork, storeCounts } from './running-work.js';
 import { ADMIN_KEY, settingsFor, WEBHOOK_SECRET } from './settings.js';
 import { msOf, type Span, timeSql, WorldClock, WorldRandom } from './time.js';
-import { WORK_OF_QUEUES, type Work } from './work.js';
+import type { Work } from './work.js';
 import { copyTemplate, type WorldDatabase } from './world-database.js';
-import { NOTHING_DUE, type ServiceParts, startService, type Variables, type WorldService } from './world-service.js';
+import { type ServiceParts, startService, type Variables, type WorldService } from './world-service.js';
 
 /** Milliseconds between two heartbeats of the service. */
 const BEAT_MS = 2_000;
@@ -26,9 +26,9 @@ const SHORT_MS = 500;
 /** Rounds after which `settle` gives up. */
 const MAX_ROUNDS = 10_000;
 
-/** How often to check for new notifications while a test waits for an answer, in real milliseconds. */
+/** How often to look for jobs while a test waits for an answer, in real milliseconds. */
 const POLL_INTERVAL_MS = 5;
-/** Checks without a notification after which all work is tried, as the pollers would. */
+/** Looks without a job after which due rows are added, as the feeder would. */
 const MAX_QUIET_CHECKS = 40;
 
 /** Passes between two tests. Longer than every pause that a process keeps in memory. */
@@ -158,13 +158,13 @@ export class World {
     for (let rounds = 0; rounds < maxRounds; rounds += 1) {
       // Work that another caller began may change something after the rounds of the feeder, and before it is looked for.
       const before = this.service.changes.count;
-      // Notified work comes first. Without any, due rows are found as the poller finds them.
-      const notified = await this.takeNotified();
-      const { due, nextInMs, isUnlinked } = notified ? { ...NOTHING_DUE, due: notified } : await this.service.poll();
-      const isQuiet = await this.workOn(due);
-      if (notified || !isQuiet || (await this.isOtherWorkRunning()) || this.service.changes.count !== before) continue;
+      // Jobs come first. Without any, the feeder adds due rows.
+      const isSoon = await this.awaitNext();
+      const nextInMs = isSoon ? 0 : await this.service.feed();
+      const isQuiet = await this.workOnJobs();
+      if (isSoon || !isQuiet || (await this.isOtherWorkRunning()) || this.service.changes.count !== before) continue;
       // Linking audit entries causes no further work, so it comes last.
-      if (nextInMs > SHORT_MS) return isUnlinked ? this.work.links() : undefined;
+      if (nextInMs > SHORT_MS) return this.work.links();
       await this.move(Math.ceil(nextInMs));
     }
     throw new Error(`The world never settles. Latest changes:\n${this.service.changes.latest.join('\n')}`);
@@ -183,9 +183,9 @@ export class World {
     for (let quietChecks = 0; ; quietChecks += 1) {
       await Promise.race([over, delay(POLL_INTERVAL_MS)]);
       if (isOver) return answer;
-      const notified = await this.takeNotified();
-      if (notified) quietChecks = 0;
-      if (notified) await Promise.race([over, this.running.detach(this.workOn(notified))]);
+      const isSoon = await this.awaitNext();
+      if (isSoon) quietChecks = 0;
+      if (isSoon) await Promise.race([over, this.running.detach(this.workOnJobs())]);
       else if (quietChecks === MAX_QUIET_CHECKS) await Promise.race([over, this.running.detach(this.settle())]);
     }
   }
@@ -250,12 +250,13 @@ export class World {
     this.platform.set({ webhookUrl: `${this.url}/webhooks/platform` });
   }
 
-  /** Works once on each kind. @returns true if nothing changed */
-  private async workOn(kinds: Iterable<keyof Work>): Promise<boolean> {
-    const { changes } = this.service;
+  /** Moves time by a step, and works if a job can start. @returns true if nothing changed */
+  private async workOnJobs(): Promise<boolean> {
+    const { changes, store } = this.service;
+    const hasJobs = store.nextInMs === 0;
     await this.move(STEP_MS);
     const [changesBefore, webhooksBefore] = [changes.count, this.platform.webhookAttempts];
-    for (const kind of kinds) await this.running.track(this.work[kind]());
+    if (hasJobs) await this.running.track(this.work.jobs());
     await this.platform.webhooksSent();
     return changes.count === changesBefore && this.platform.webhookAttempts === webhooksBefore;
   }
@@ -265,16 +266,13 @@ export class World {
     return !this.platform.holdsAllCalls && (await this.running.awaitAny(POLL_INTERVAL_MS));
   }
 
-  /** Waits out a short pause. @returns the work notified by then; undefined if nothing is due soon */
-  private async takeNotified(): Promise<Set<keyof Work> | undefined> {
-    const { notifications, store } = this.service;
-    await notifications.plan();
-    const waits = [notifications.nextInMs, store.nextInMs, this.clock.nextInMs];
-    const inMs = Math.min(...waits.map((ms) => ms ?? FOREVER_MS));
-    if (inMs > SHORT_MS) return undefined;
+  /** Waits out a short pause before the next job or the end of a timer. @returns false if neither comes soon */
+  private async awaitNext(): Promise<boolean> {
+    const { store } = this.service;
+    const inMs = Math.min(store.nextInMs ?? FOREVER_MS, this.clock.nextInMs ?? FOREVER_MS);
+    if (inMs > SHORT_MS) return false;
     if (inMs > 0) await this.move(Math.ceil(inMs));
-    const kinds = new Set<keyof Work>(notifications.takeDue().map((queue) => WORK_OF_QUEUES[queue]));
-    return store.nextInMs === 0 ? kinds.add('jobs') : kinds;
+    return true;
   }
 
   /** Moves time, one step after the other: two sessions cannot replace the database's functions at the same time. */

@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { type Health, HealthIndicator, healthOf } from '../monitoring/health-indicator.js';
-import { Poller } from '../queue/notifier/poller.js';
+import { Intervals } from '../queue/work/intervals.js';
 import { AuditLinker } from './audit-linker.js';
 
 const EVERY_MS = 60_000;
@@ -20,7 +20,6 @@ const MAX_FAILURES = 5;
 @Injectable()
 export class AuditHeads implements OnModuleInit {
   private readonly log = new Logger(AuditHeads.name);
-  private nextAtMs = Number.NEGATIVE_INFINITY;
   private logged: string | undefined;
   private failures = 0;
 
@@ -28,22 +27,14 @@ export class AuditHeads implements OnModuleInit {
     private readonly linker: AuditLinker,
     private readonly env: Env,
     private readonly clock: Clock,
-    private readonly poller: Poller,
+    private readonly intervals: Intervals,
   ) {}
 
   onModuleInit(): void {
-    this.poller.whenDue(
-      'audit-heads',
-      (bind) => {
-        const waitMs = Math.max(0, this.nextAtMs - this.clock.monotonicMs());
-        return `now() + ${bind(waitMs)}::float8 * interval '1 millisecond'`;
-      },
-      () => this.publish(),
-    );
+    this.intervals.every(EVERY_MS, 'audit-heads', () => this.publish());
   }
 
   async publish(): Promise<void> {
-    this.nextAtMs = this.clock.monotonicMs() + EVERY_MS;
     const head = await this.linker.head();
     if (head === undefined) return;
     if (head !== this.logged) this.log.log({ msg: 'the newest link of the audit log', head });

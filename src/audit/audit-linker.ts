@@ -4,7 +4,7 @@ import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { PrismaService } from '../database/prisma.service.js';
 import { type Health, HealthIndicator, healthOf } from '../monitoring/health-indicator.js';
-import { Poller } from '../queue/notifier/poller.js';
+import { Intervals } from '../queue/work/intervals.js';
 import { Macs } from '../vault/macs.js';
 import { Audit } from './audit.js';
 import { BEGINNING, continues, headOf, isOldEnough, isSignedLink, type Link, linkEntries, signCut } from './chain.js';
@@ -17,7 +17,6 @@ import {
   missingIds,
   storeCut,
   storeLink,
-  UNLINKED,
   unlinkedIds,
 } from './chain.repository.js';
 
@@ -35,6 +34,7 @@ const FAULT_DAYS = 7;
 
 const DAY_MS = 86_400_000;
 const CUT_EVERY_MS = DAY_MS / 8;
+const LINK_EVERY_MS = 1_000;
 
 /** Links new audit entries to the chain, and removes entries older than the retention time. */
 @Injectable()
@@ -54,16 +54,12 @@ export class AuditLinker implements OnModuleInit {
     private readonly audit: Audit,
     private readonly env: Env,
     private readonly clock: Clock,
-    private readonly poller: Poller,
+    private readonly intervals: Intervals,
   ) {}
 
   onModuleInit(): void {
-    this.poller.whenDue(
-      'audit-links',
-      () => UNLINKED,
-      () => this.linkAll(),
-    );
-    this.poller.every(CUT_EVERY_MS, 'retention-audit', () => this.cut());
+    this.intervals.every(LINK_EVERY_MS, 'audit-links', () => this.linkAll());
+    this.intervals.every(CUT_EVERY_MS, 'retention-audit', () => this.cut());
   }
 
   /** Links all entries that are not linked, unless another worker does. */
@@ -76,6 +72,7 @@ export class AuditLinker implements OnModuleInit {
     const { pool } = this.database;
     // Remembered first, because others may delay every later statement by locks.
     for (const id of await unlinkedIds(pool, BATCH)) this.seen.add(id);
+    if (this.seen.size === 0) return 0;
     // Before the queue, otherwise another worker could link the same entries in between.
     const last = await this.lastLink();
     const queued = await unlinkedIds(pool, BATCH);

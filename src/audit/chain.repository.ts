@@ -11,9 +11,6 @@ const LINK = `no::text AS no, ${iso('at')} AS at, entries::text[] AS entries, ma
 
 const CUT = `up_to::text AS "upTo", ${iso('at')} AS at, ${iso('linked_at')} AS "linkedAt", entries, macs, mac`;
 
-/** SQL for the poller: due while an entry is not linked, and a second from now otherwise. */
-export const UNLINKED = `coalesce((SELECT now() FROM audit_unlinked ORDER BY entry LIMIT 1), now() + interval '1 second')`;
-
 /** The ids of the oldest entries that are not linked, in order. */
 export async function unlinkedIds(sql: Sql, limit: number, afterId = '0'): Promise<string[]> {
   const { rows } = await sql.query<{ id: string }>(

@@ -292,10 +292,10 @@ export class Env {
   DATABASE_OWNER_URL?: string;
 
   /**
-   * Maximum connections of one process to PostgreSQL, at least 18. The total of all processes must stay below the limits of
+   * Maximum connections of one process to PostgreSQL, at least 17. The total of all processes must stay below the limits of
    * the server (max_connections), the database and the role.
    */
-  @WholeNumber(18, 1_000)
+  @WholeNumber(17, 1_000)
   DATABASE_CONNECTIONS = 19;
 
   /**

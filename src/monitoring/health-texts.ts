@@ -35,7 +35,7 @@ export const HEALTH_TEXTS = {
     action: 'Start one: its ROLES must contain api. Until then, requests and webhooks are not answered.',
   },
   'queue-unavailable': {
-    cause: '{fault} People and events of subscriptions wait; other work continues more slowly, by polling.',
+    cause: '{fault} Work that is due waits, and continues once they are available.',
     action: 'Check {setting}, and that the server runs.',
   },
   'processes-differ': {

@@ -26,7 +26,7 @@ const HEALTHY: Record<string, string> = {
   inbox: 'Webhooks are stored and acknowledged.',
   people: 'Providers and clients are mirrored.',
   platform: 'The platform answers calls about people and sessions.',
-  queue: 'Workers are notified of due work.',
+  queue: 'The queues take jobs.',
   processes: 'All processes use the same queues and limits.',
   sending: 'Calls go to the platform.',
   'session-requests': 'Session requests are sent.',

@@ -5,7 +5,7 @@ import { Env } from '../config/env.js';
 import { Database } from '../database/database.js';
 import { PrismaService } from '../database/prisma.service.js';
 import { delayHolds } from '../people/store/legal-hold.js';
-import { Poller } from '../queue/notifier/poller.js';
+import { Intervals } from '../queue/work/intervals.js';
 import { BATCH, retentionRules } from './retention-rules.js';
 
 const DAY_MS = 86_400_000;
@@ -24,12 +24,12 @@ export class Retention implements OnModuleInit, OnModuleDestroy {
     private readonly database: Database,
     private readonly env: Env,
     private readonly clock: Clock,
-    private readonly poller: Poller,
+    private readonly intervals: Intervals,
     private readonly audit: Audit,
   ) {}
 
   onModuleInit(): void {
-    this.poller.every(EVERY_MS, 'retention', async () => {
+    this.intervals.every(EVERY_MS, 'retention', async () => {
       const dropped = await this.dropOld();
       if (Object.values(dropped).some((rows) => rows > 0)) this.log.log({ msg: 'old rows were dropped', ...dropped });
     });

@@ -14,14 +14,11 @@ const BEAT_MS = 2_000;
 /** Timeout for a heartbeat. The next one uses a new connection. */
 const BEAT_TIMEOUT_MS = 2_000;
 
-/** How long a process counts as alive after a heartbeat, so that its leases are valid. */
+/** How long a process counts as alive after a heartbeat. */
 const ALIVE_SECONDS = 8;
 
-/**
- * How long after its last heartbeat a process may claim rows and start calls. Well below `ALIVE_SECONDS`, so that a
- * stalled process (blocked event loop, suspended host) stops before another one takes over its rows.
- */
-const MAX_HEARTBEAT_AGE_MS = 5_000;
+/** How long after the last heartbeat a failed one is logged. */
+const LOGGED_MS = 5_000;
 
 /** Seconds without a heartbeat after which no process has a role; longer than a restart takes. */
 export const GONE_SECONDS = 30;
@@ -29,13 +26,13 @@ export const GONE_SECONDS = 30;
 /** How long to keep the rows of ended processes. The newest shows since when none is alive. */
 const KEPT_HOURS = 24;
 
-/** This process in the database. It owns leases, which are free once its heartbeats end, by the database's clock. */
+/** This process in the database, by whose clock it is alive until its heartbeats end. */
 @Injectable()
 export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
   /** Differs after each start. */
   readonly id: string = randomUUID();
   private readonly log = new Logger(WorkerProcess.name);
-  /** A dedicated connection, because a heartbeat that waits behind work would end the leases of the busiest process. */
+  /** A dedicated connection, because the busiest process would look dead if its heartbeat waited behind work. */
   private readonly own: pg.Pool;
   private lastBeatMs = Number.NEGATIVE_INFINITY;
   private timer: NodeJS.Timeout | undefined;
@@ -57,11 +54,6 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
       statement_timeout: BEAT_TIMEOUT_MS,
       application_name: 'notebridge-heartbeat',
     });
-  }
-
-  /** True while the last heartbeat is recent enough to claim rows and start calls. */
-  hasFreshHeartbeat(): boolean {
-    return this.clock.monotonicMs() - this.lastBeatMs < MAX_HEARTBEAT_AGE_MS;
   }
 
   /** Reads a condition with each heartbeat, which costs no further statement. @param condition SQL */
@@ -87,7 +79,6 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
     this.plan();
   }
 
-  /** Frees all leases of this process, which no longer works on anything. */
   async onApplicationShutdown(): Promise<void> {
     this.stopped = true;
     clearTimeout(this.timer);
@@ -108,8 +99,6 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
 
   /** Sends one heartbeat. */
   async beat(): Promise<void> {
-    // Measured before sending, so that this process stops before its leases end in the database.
-    const sentAtMs = this.clock.monotonicMs();
     try {
       const { rows } = await this.own.query<{ holds: boolean }>(
         `INSERT INTO workers (id, roles, alive_until) VALUES ($1, $3, now() + $2 * interval '1 second')
@@ -117,10 +106,10 @@ export class WorkerProcess implements OnModuleInit, OnApplicationShutdown {
          RETURNING ${this.watched.condition} AS holds`,
         [this.id, ALIVE_SECONDS, this.env.ROLES],
       );
-      this.lastBeatMs = sentAtMs;
+      this.lastBeatMs = this.clock.monotonicMs();
       if (rows[0]) this.watched.tell(rows[0].holds);
     } catch (error) {
-      if (isDatabaseUnavailable(error) || !this.hasFreshHeartbeat()) return;
+      if (isDatabaseUnavailable(error) || this.clock.monotonicMs() - this.lastBeatMs > LOGGED_MS) return;
       this.log.warn({ msg: 'a heartbeat failed and will be retried', ...errorTrace(error) });
     }
   }

@@ -7,8 +7,6 @@ import { Feed } from '../feed/feed.js';
 import { Problem } from '../http/problem/problem.js';
 import { type Health, HealthIndicator, healthOf } from '../monitoring/health-indicator.js';
 import { WorkerProcess } from '../processes/worker-process.js';
-import { QUEUE_NAMES } from '../queue/backend/queue-names.js';
-import { QueueNotifier } from '../queue/notifier/queue-notifier.js';
 import { Restores } from './restores.js';
 import type { SendingRequest, SendingResponse } from './sending.dto.js';
 
@@ -31,7 +29,6 @@ export class Sending implements OnApplicationBootstrap {
     private readonly env: Env,
     private readonly audit: Audit,
     private readonly feed: Feed,
-    private readonly notifier: QueueNotifier,
     private readonly restores: Restores,
     worker: WorkerProcess,
   ) {
@@ -105,7 +102,6 @@ export class Sending implements OnApplicationBootstrap {
       restored ? 'bulk' : 'usual',
     );
     this.isHeld = held;
-    if (!held) for (const queue of QUEUE_NAMES) this.notifier.notify(queue);
     return set;
   }
 

@@ -437,8 +437,7 @@ describe('AUDIT_HEADS_URL', () => {
   it('receives the newest link each minute, and degrades health after five failures', async () => {
     await world.restart({ AUDIT_HEADS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/heads` });
     await linkedEntries();
-    await world.advance('1 min');
-    await world.settle();
+    await world.work.heads();
     const [first] = received.splice(0) as { head: string; at: string }[];
     expect(await verify(String(first?.head))).toMatchObject({ faults: [], heads: { found: 1 } });
     status = 500;

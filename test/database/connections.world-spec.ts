@@ -1,11 +1,12 @@
 import type pg from 'pg';
+import { Clock } from '../../src/config/clock.js';
 import { Env } from '../../src/config/env.js';
 import { withClient } from '../../src/database/connect/session.js';
 import { Database } from '../../src/database/database.js';
 import { FeedBell } from '../../src/feed/feed-bell.js';
 import { UploadConnectionPool } from '../../src/imports/upload/upload-connections.js';
 import { WorkerProcess } from '../../src/processes/worker-process.js';
-import { openBackend } from '../../src/queue/backend/queue-store.js';
+import { PostgresWorkStore } from '../../src/queue/work/postgres-store.js';
 import { InboxWriter } from '../../src/webhooks/receive/inbox.writer.js';
 import { useWorld } from '../world/use-world.js';
 
@@ -54,8 +55,8 @@ const CONNECTIONS: Record<string, (query: (client: Pick<pg.Pool, 'query'>) => Pr
     return query(Reflect.get(bell, 'client') as pg.Client);
   },
   queues: async (query) => {
-    const backend = openBackend(world.get(Env));
-    return query(backend.options.connection as unknown as pg.Pool).finally(() => backend.close());
+    const store = new PostgresWorkStore(world.get(Env).DATABASE_URL, world.get(Clock));
+    return query(Reflect.get(store, 'workers') as pg.Pool).finally(() => store.close());
   },
   // Those of earlier tests are older than the defaults, so the last of all is asked.
   'the statements of tests': async (query) => {

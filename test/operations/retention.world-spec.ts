@@ -7,7 +7,7 @@ import { Database } from '../../src/database/database.js';
 import { PrismaService } from '../../src/database/prisma.service.js';
 import type { FeedPageResponse } from '../../src/feed/feed.dto.js';
 import { Retention } from '../../src/operations/retention.js';
-import { Poller } from '../../src/queue/notifier/poller.js';
+import { Intervals } from '../../src/queue/work/intervals.js';
 import type { RevisionsResponse } from '../../src/sessions/model/session-view.js';
 import { useArrivingSessions } from '../sessions/arriving-sessions.js';
 import { appendEvents } from '../support/feed-events.js';
@@ -21,8 +21,8 @@ const count = async (from: string) => (await sql(`SELECT 1 FROM ${from}`)).lengt
 /** Drops what is older than 90 days, or as the settings say. @returns how many rows of each kind were dropped */
 function drop(settings: Partial<Env> = {}): Promise<Record<string, number>> {
   const env = Object.assign(new Env(), { RETENTION_DAYS: 90 }, settings);
-  const [database, clock, poller, audit] = [world.get(Database), world.get(Clock), world.get(Poller), world.get(Audit)];
-  return new Retention(world.get(PrismaService), database, env, clock, poller, audit).dropOld();
+  const [database, clock, audit] = [world.get(Database), world.get(Clock), world.get(Audit)];
+  return new Retention(world.get(PrismaService), database, env, clock, world.get(Intervals), audit).dropOld();
 }
 
 describe('retention after 100 days', () => {

@@ -1,9 +1,9 @@
 import { Logger } from '@nestjs/common';
 import { canary, Searcher } from '../../harness/canaries.js';
 import { dumpOf } from '../../harness/database-dump.js';
+import { MemoryQueue } from '../../harness/memory-queue/memory-queue.js';
 import { takeStep } from '../../simulator/sessions/session-run.js';
 import type { ImportResponse } from '../../src/imports/api/import-view.js';
-import { QueueNotifier } from '../../src/queue/notifier/queue-notifier.js';
 import { ADMIN_KEY } from '../support/app.js';
 import { mirroredPeople, SOAP } from '../world/mirrored-people.js';
 import { useWorld } from '../world/use-world.js';
@@ -20,12 +20,12 @@ const PLACES = ['/v1/events?limit=200', '/v1/audit?limit=200', '/metrics', '/hea
 const LEVELS = ['verbose', 'debug', 'log', 'warn', 'error', 'fatal'] as const;
 
 let logged: jest.SpyInstance[];
-let notified: jest.SpyInstance;
+let jobs: jest.SpyInstance;
 let refusals: string[];
 
 beforeEach(() => {
   logged = LEVELS.map((level) => jest.spyOn(Logger.prototype, level));
-  notified = jest.spyOn(world.get(QueueNotifier), 'notify');
+  jobs = jest.spyOn(MemoryQueue.prototype, 'add');
   refusals = [];
 });
 
@@ -50,13 +50,13 @@ async function ask(method: string, path: string, body?: unknown, type = 'applica
   return { status: answer.status, text };
 }
 
-/** Finds canaries and secrets in tables, log lines, notifications, errors, metrics and open answers. */
+/** Finds canaries and secrets in tables, log lines, jobs, errors, metrics and open answers. */
 async function leaks(secrets: Record<string, string> = {}): Promise<[place: string, finds: string[]][]> {
   await world.settle();
   const places: Record<string, string> = {
     tables: await dumpOf(world.database.url),
     log: saidTo(logged),
-    notifications: saidTo([notified]),
+    jobs: saidTo([jobs]),
     refusals: refusals.join('\n'),
   };
   for (const path of PLACES) places[path] = (await world.call('GET', path)).text;

@@ -1,58 +1,26 @@
-import { Logger } from '@nestjs/common';
-import pg from 'pg';
-import { canary, Searcher } from '../../harness/canaries.js';
-import { dumpOf } from '../../harness/database-dump.js';
 import { startProxyOf } from '../../harness/tcp-proxy.js';
 import { Clock } from '../../src/config/clock.js';
-import { QUEUE_CONNECTIONS } from '../../src/database/connect/connection-shares.js';
-import { QUEUE_NAMES } from '../../src/queue/backend/queue-names.js';
-import { prepareQueueStore, QueueStore } from '../../src/queue/backend/queue-store.js';
+import { PRODUCER_CONNECTIONS, WORKER_CONNECTIONS } from '../../src/database/connect/connection-shares.js';
+import { prepareQueueStore } from '../../src/queue/backend/prepare-queue-store.js';
+import { QUEUE_NAMES, type QueueName } from '../../src/queue/backend/queue-names.js';
+import { PostgresWorkStore } from '../../src/queue/work/postgres-store.js';
 import { useWorld } from '../world/use-world.js';
-
-const PERSON = canary('Person');
-
-/** Errors as libraries throw them: message, stack and other properties quote a person. */
-const FAILURES: readonly unknown[] = [
-  Object.assign(new Error(`Key (email)=(${PERSON})\n    at ${PERSON}`), { code: '23505' }),
-  Object.assign(new Error(PERSON), { name: 'AxiosError', response: { data: PERSON } }),
-  new Error('outer', { cause: new Error(PERSON) }),
-  `no error, but ${PERSON}`,
-];
+import { openQueues } from './real-queues.js';
 
 const world = useWorld();
-const envOf = (url: string) => ({ REDIS_URL: undefined, QUEUE_PREFIX: 'test', DATABASE_URL: url });
-const closers: (() => Promise<void>)[] = [];
+const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
-  jest.restoreAllMocks();
   for (const close of closers.splice(0).reverse()) await close();
 });
-beforeAll(() => prepareQueueStore(envOf(world.database.url), world.database.url));
+beforeAll(async () => {
+  const { url } = world.database;
+  await prepareQueueStore({ REDIS_URL: undefined, QUEUE_PREFIX: '', DATABASE_URL: url }, url);
+});
 
-/** Queues with a worker for each. */
-function open(url = world.database.url, activate: () => Promise<unknown> = async () => undefined) {
-  const store = new QueueStore(envOf(url), new Clock());
-  const activated = new Set<string>();
-  const workers = QUEUE_NAMES.map((name) =>
-    store.work(name, () => {
-      activated.add(name);
-      return activate();
-    }),
-  );
-  closers.push(async () => {
-    await Promise.all(workers.map((worker) => worker.close()));
-    await store.onApplicationShutdown();
-  });
-  const notify = async () => {
-    for (const name of QUEUE_NAMES) await store.add(name, 0);
-  };
-  const allActivated = async () => {
-    activated.clear();
-    await world.eventually('each worker is activated', async () => {
-      await notify();
-      return activated.size === QUEUE_NAMES.length;
-    });
-  };
-  return { store, allActivated, health: () => store.health() };
+function open(url = world.database.url, names: readonly QueueName[] = ['compliance', 'people']) {
+  const queues = openQueues(world, new PostgresWorkStore(url, new Clock()), names);
+  closers.push(queues.close);
+  return queues;
 }
 
 const withOptions = (options: string) => {
@@ -61,84 +29,30 @@ const withOptions = (options: string) => {
   return url.toString();
 };
 
-/** Every LISTEN that is sent from now on. The first ones fail. */
-function listens(failures = 0): unknown[] {
-  const sent: unknown[] = [];
-  const { query } = pg.Client.prototype;
-  jest.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...args: unknown[]) {
-    if (!`${args[0]}`.includes('LISTEN')) return Reflect.apply(query, this, args);
-    sent.push(args[0]);
-    return sent.length <= failures ? Promise.reject(new Error('Query read timeout')) : Reflect.apply(query, this, args);
-  });
-  return sent;
-}
-
-test('all queues and workers of a process share the connections that it counts', async () => {
-  const sent = listens();
-  await open().allActivated();
-  await world.eventually('the workers listen', () => sent.length > 0);
-  expect(sent).toHaveLength(1);
+test('all queues and workers of a process stay within the connections that it counts', async () => {
+  const queues = open(world.database.url, QUEUE_NAMES);
+  await queues.work();
+  await queues.isHealthy();
   const [{ count } = { count: 0 }] = await world.sql<{ count: number }>(
     `SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'notebridge-queues'`,
   );
-  expect(count).toBeLessThanOrEqual(QUEUE_CONNECTIONS);
-});
-
-test('workers listen again after a LISTEN fails', async () => {
-  const sent = listens(1);
-  // Work that is there when a worker starts activates it before it listens.
-  await open().allActivated();
-  await world.eventually('the workers listen again', () => sent.length > 1);
-  expect(sent).toHaveLength(2);
-});
-
-test('a worker that closes leaves the shared connections open', async () => {
-  const queues = open();
-  await queues.allActivated();
-  await queues.store.work('compliance', async () => undefined).close();
-  await queues.allActivated();
-});
-
-test('a worker that closes waits for the activation in progress', async () => {
-  let isActive = false;
-  let end = () => {};
-  const store = new QueueStore(envOf(world.database.url), new Clock());
-  closers.push(() => store.onApplicationShutdown());
-  const worker = store.work('compliance', () => {
-    isActive = true;
-    return new Promise<void>((resolve) => {
-      end = resolve;
-    });
-  });
-  await world.eventually('an activation is in progress', async () => {
-    await store.add('compliance', 0);
-    return isActive;
-  });
-  const closed = worker.close().then(() => 'closed');
-  const waits = new Promise((resolve) => setTimeout(resolve, 1_000, 'waits')); // three times as long as for the store
-  expect(await Promise.race([closed, waits])).toBe('waits');
-  end();
-  expect(await closed).toBe('closed');
+  expect(count).toBeGreaterThan(QUEUE_NAMES.length);
+  expect(count).toBeLessThanOrEqual(WORKER_CONNECTIONS + PRODUCER_CONNECTIONS);
 });
 
 test('options in DATABASE_URL do not move BullMQ to another schema', async () => {
-  await open(withOptions('-c search_path=elsewhere -c statement_timeout=9s')).allActivated();
+  await open(withOptions('-c search_path=elsewhere -c statement_timeout=9s')).work();
 });
 
 test('connections that turned out read-only are discarded', async () => {
   const database = new URL(world.database.url).pathname.slice(1);
-  const queues = open();
-  const idle = new QueueStore(envOf(world.database.url), new Clock());
-  closers.push(() => idle.onApplicationShutdown());
+  const [queues, idle] = [open(), open(world.database.url, [])];
+  await queues.work();
   await world.sql(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);
-  for (const { health } of [queues, { health: () => idle.health() }]) {
-    await world.eventually('it is read-only', async () =>
-      `${(await health()).reasons?.[0]?.values?.fault}`.includes('read-only PostgreSQL'),
-    );
-  }
+  for (const { isDegraded } of [queues, idle]) await isDegraded('read-only PostgreSQL');
   await world.sql(`BEGIN READ WRITE; ALTER DATABASE ${database} RESET default_transaction_read_only; COMMIT`);
-  await world.eventually('it is healthy', async () => (await queues.health()).status === 'ok');
-  await queues.allActivated();
+  for (const { isHealthy } of [queues, idle]) await isHealthy();
+  await queues.work();
 });
 
 test('workers whose first connections fail leave the process free, and work later', async () => {
@@ -146,33 +60,20 @@ test('workers whose first connections fail leave the process free, and work late
   closers.push(() => proxy.close());
   await proxy.cut();
   const queues = open(url.href);
-  await world.eventually('it is unavailable', async () =>
-    `${(await queues.health()).reasons?.[0]?.values?.fault}`.includes('cannot be reached'),
-  );
+  await queues.isDegraded('PostgreSQL cannot be reached at DATABASE_URL');
   await proxy.restore();
-  await queues.allActivated();
+  await queues.isHealthy();
+  await queues.work();
 });
 
-test('a failed activation leaves no job, and logs no part of its error', async () => {
-  await world.sql('DELETE FROM bullmq.job');
-  for (const failure of FAILURES) {
-    let logged = '';
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation((line) => {
-      logged += JSON.stringify(line);
-    });
-    const queues = open(world.database.url, async () => {
-      throw failure;
-    });
-    await queues.allActivated();
-    await world.eventually('it is logged', () => logged.includes('an activation failed'));
-    warn.mockRestore();
-    expect(new Searcher().finds(logged)).toEqual([]);
-    await world.eventually('no job is left', async () => (await world.sql('SELECT FROM bullmq.job')).length === 0);
-    await closers.pop()?.();
-  }
-});
-
-test('an activation returns nothing to the queue', async () => {
-  await open(world.database.url, async () => ({ email: PERSON })).allActivated();
-  expect(new Searcher().finds(await dumpOf(world.database.url))).toEqual([]);
+test('a PostgreSQL that never answers is a fault within seconds, which ends when it answers', async () => {
+  const { proxy, url } = await startProxyOf(world.database.url);
+  closers.push(() => proxy.close());
+  const queues = open(url.href);
+  await queues.work();
+  proxy.stall();
+  await queues.isDegraded('PostgreSQL cannot be reached at DATABASE_URL');
+  proxy.resume();
+  await queues.isHealthy();
+  await queues.work();
 });

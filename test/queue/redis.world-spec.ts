@@ -4,14 +4,15 @@ import { Logger } from '@nestjs/common';
 import { askRedis, findRedisServer, type RedisServer, startRedis } from '../../harness/redis-server.js';
 import { startTcpProxy } from '../../harness/tcp-proxy.js';
 import { Clock } from '../../src/config/clock.js';
-import { withTimeout } from '../../src/config/with-timeout.js';
-import { prepareQueueStore, QueueStore } from '../../src/queue/backend/queue-store.js';
+import { prepareQueueStore } from '../../src/queue/backend/prepare-queue-store.js';
+import { RedisWorkStore } from '../../src/queue/work/redis-store.js';
 import { useWorld } from '../world/use-world.js';
+import { openQueues, type RealQueues } from './real-queues.js';
 
 const world = useWorld();
 const program = findRedisServer() ?? '';
 const servers: RedisServer[] = [];
-const opened: { close(): Promise<unknown>; store: QueueStore }[] = [];
+const opened: RealQueues[] = [];
 let folder: string;
 
 beforeAll(() => {
@@ -19,10 +20,7 @@ beforeAll(() => {
 });
 afterEach(async () => {
   jest.restoreAllMocks();
-  for (const { store, close } of opened.splice(0)) {
-    await close();
-    await store.onApplicationShutdown();
-  }
+  for (const { close } of opened.splice(0)) await close();
   for (const server of servers.splice(0)) await server.stop('SIGKILL');
 });
 
@@ -41,49 +39,20 @@ async function withUser({ port }: RedisServer, rules: string): Promise<string> {
 const envOf = (url: string) => ({ REDIS_URL: url, QUEUE_PREFIX: 'test', DATABASE_URL: '' });
 const prepare = (url: string) => prepareQueueStore(envOf(url), undefined);
 
-/** Queues with one worker. */
-function open(url: string) {
-  const store = new QueueStore(envOf(url), new Clock());
-  let activations = 0;
-  const worker = store.work('compliance', async () => {
-    activations += 1;
-  });
-  const queues = {
-    store,
-    notify: () => store.add('compliance', 0),
-    activations: () => activations,
-    health: () => store.health(),
-    close: () =>
-      withTimeout(
-        worker.close().then(() => 'closed'),
-        5_000,
-        () => 'hangs',
-      ),
-  };
+function open(url: string): RealQueues {
+  const queues = openQueues(world, new RedisWorkStore(url, 'test', new Clock()));
   opened.push(queues);
   return queues;
 }
 
-const isActivated = async (queues: ReturnType<typeof open>) => {
-  const before = queues.activations();
-  await world.eventually('a worker is activated', async () => {
-    await queues.notify();
-    return queues.activations() > before;
-  });
-};
-const faultOf = async (queues: ReturnType<typeof open>) => `${(await queues.health()).reasons?.[0]?.values?.fault}`;
-const isDegraded = (queues: ReturnType<typeof open>, reason: string) =>
-  world.eventually(`the queues say "${reason}"`, async () => (await faultOf(queues)).includes(reason));
 /** Looks many times while connections are lost and opened again. */
-async function staysDegraded(queues: ReturnType<typeof open>, reason: string): Promise<void> {
-  await isDegraded(queues, reason);
+async function staysDegraded({ isDegraded, fault }: RealQueues, reason: string): Promise<void> {
+  await isDegraded(reason);
   for (let looks = 0; looks < 40; looks += 1) {
-    expect(await faultOf(queues)).toContain(reason);
+    expect(await fault()).toContain(reason);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
-const isHealthy = (queues: ReturnType<typeof open>) =>
-  world.eventually('the queues are healthy', async () => (await queues.health()).status === 'ok');
 
 /** Error replies of Redis in three seconds. */
 async function errorReplies({ port }: RedisServer): Promise<number> {
@@ -99,7 +68,7 @@ onRedis('the queues on Redis', () => {
     const url = await withUser(await newRedis(), '+@all -@dangerous');
     expect(await prepare(url)).toEqual([expect.stringContaining('may not run INFO')]);
     const queues = open(url);
-    await isActivated(queues);
+    await queues.work();
     expect((await queues.health()).status).toBe('ok');
     expect(await queues.close()).toBe('closed');
   });
@@ -109,11 +78,11 @@ onRedis('the queues on Redis', () => {
     const url = await withUser(redis, '+@all -@dangerous -@scripting');
     expect((await prepare(url))[0]).toContain('a command that the queues need');
     const queues = open(url);
-    await isDegraded(queues, 'a command that the queues need');
+    await queues.isDegraded('a command that the queues need');
     expect(await errorReplies(redis)).toBeLessThan(15);
     await withUser(redis, '+@all -@dangerous');
-    await isHealthy(queues);
-    await isActivated(queues);
+    await queues.isHealthy();
+    await queues.work();
     await withUser(redis, '+@all -@dangerous -@scripting');
     expect(await queues.close()).toBe('closed');
   });
@@ -130,31 +99,30 @@ onRedis('the queues on Redis', () => {
     jest.spyOn(Logger.prototype, 'log').mockImplementation((line) => lines.push(line));
     const redis = await newRedis();
     const queues = open(redis.url);
-    await isActivated(queues);
+    await queues.work();
     await askRedis(redis.port, 'CONFIG SET maxmemory 1');
     expect((await prepare(redis.url))[0]).toContain('out of memory');
-    await isDegraded(queues, 'out of memory');
+    await queues.isDegraded('out of memory');
     expect(await errorReplies(redis)).toBeLessThan(20);
     await askRedis(redis.port, 'CONFIG SET maxmemory 0');
-    await isHealthy(queues);
-    await isActivated(queues);
+    await queues.isHealthy();
+    await queues.work();
     expect(await queues.close()).toBe('closed');
-    const out = { msg: expect.stringContaining('Work continues more slowly'), since: expect.any(String) };
-    expect(lines).toEqual([out, 'the queues are available again']);
+    expect(lines).toEqual([expect.stringContaining('out of memory'), 'the queues are available again']);
   });
 
   test('follow a failover, although the former primary keeps its connections', async () => {
     const [former, next] = [await newRedis(), await newRedis()];
     const proxy = await startTcpProxy(former.port);
     const queues = open(`redis://127.0.0.1:${proxy.port}`);
-    await isActivated(queues);
+    await queues.work();
     await askRedis(former.port, `REPLICAOF 127.0.0.1 ${next.port}`);
     expect((await prepare(former.url))[0]).toContain('read-only replica');
     await staysDegraded(queues, 'read-only replica');
     expect(await errorReplies(former)).toBeLessThan(200); // a worker that spins gets thousands a second
     proxy.lead(next.port);
-    await isHealthy(queues);
-    await isActivated(queues);
+    await queues.isHealthy();
+    await queues.work();
     expect(await askRedis(next.port, 'EXISTS test:compliance:meta')).toBe(':1');
     expect(await queues.close()).toBe('closed');
     await proxy.close();
@@ -163,35 +131,34 @@ onRedis('the queues on Redis', () => {
   test('stay healthy while one answer is late, as on a busy machine', async () => {
     const redis = await newRedis();
     const queues = open(redis.url);
-    await isActivated(queues);
+    await queues.work();
     await askRedis(redis.port, 'CLIENT PAUSE 2000');
     expect((await queues.health()).status).toBe('ok');
-    await isHealthy(queues);
+    await queues.isHealthy();
     expect(await queues.close()).toBe('closed');
   });
 
   test('replace connections that fell silent, as after a failover', async () => {
     const proxy = await startTcpProxy((await newRedis()).port);
     const queues = open(`redis://127.0.0.1:${proxy.port}`);
-    await isActivated(queues);
+    await queues.work();
     proxy.silence();
-    await isDegraded(queues, 'cannot be reached');
-    await isHealthy(queues);
-    await isActivated(queues);
+    await queues.work();
+    await queues.isHealthy();
     expect(await queues.close()).toBe('closed');
     await proxy.close();
   });
 
-  test('drop the notifications that Redis cannot take', async () => {
+  test('drop the adds that Redis cannot take', async () => {
     const redis = await newRedis();
     const queues = open(redis.url);
-    await isActivated(queues);
+    await queues.work();
     await redis.stop('SIGKILL');
-    await isDegraded(queues, 'cannot be reached');
-    await Promise.all(Array.from({ length: 1_000 }, queues.notify));
+    await queues.isDegraded('cannot be reached');
+    await Promise.all(Array.from({ length: 1_000 }, queues.add));
     servers.push(await startRedis(program, folder, redis.port));
-    await isHealthy(queues);
-    await isActivated(queues);
+    await queues.isHealthy();
+    await queues.work();
     const stats = await askRedis(redis.port, 'INFO commandstats');
     const scripts = [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].map(([, calls]) => Number(calls));
     expect(scripts.reduce((sum, calls) => sum + calls, 0)).toBeLessThan(500);
@@ -199,12 +166,12 @@ onRedis('the queues on Redis', () => {
 
   test('close while Redis is unavailable from the start, and after it is lost', async () => {
     const unavailable = open('redis://127.0.0.1:1');
-    await isDegraded(unavailable, 'cannot be reached');
+    await unavailable.isDegraded('cannot be reached');
     const redis = await newRedis();
     const lost = open(redis.url);
-    await isActivated(lost);
+    await lost.work();
     await redis.stop('SIGKILL');
-    await isDegraded(lost, 'cannot be reached');
+    await lost.isDegraded('cannot be reached');
     expect(await Promise.all([unavailable.close(), lost.close()])).toEqual(['closed', 'closed']);
   });
 

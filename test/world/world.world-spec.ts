@@ -3,7 +3,7 @@ import { withOptions } from '../../harness/world/time.js';
 import { Clock } from '../../src/config/clock.js';
 import { Database } from '../../src/database/database.js';
 import { Retention } from '../../src/operations/retention.js';
-import type { Poller } from '../../src/queue/notifier/poller.js';
+import type { Intervals } from '../../src/queue/work/intervals.js';
 import { Vault } from '../../src/vault/vault.js';
 import { InboxRepository } from '../../src/webhooks/process/inbox.repository.js';
 import { useWorld } from './use-world.js';
@@ -121,11 +121,11 @@ describe('background work', () => {
     await world.sql('DROP TABLE noted');
   });
 
-  test('must cover every poll that the service declares', async () => {
+  test('must cover everything that the service repeats', async () => {
     jest.spyOn(Retention.prototype, 'onModuleInit').mockImplementation(function declare(this: Retention) {
-      (Reflect.get(this, 'poller') as Poller).every(1_000, 'forgotten work', async () => {});
+      (Reflect.get(this, 'intervals') as Intervals).every(1_000, 'forgotten work', async () => {});
     });
-    await expect(world.startAnother()).rejects.toThrow(/"forgotten work".*WORK_OF_POLLS/);
+    await expect(world.startAnother()).rejects.toThrow(/"forgotten work".*REPEATED_WORK/);
   });
 });
 

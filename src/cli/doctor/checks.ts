@@ -4,7 +4,7 @@ import { calledAddresses } from '../../platform/contract/addresses.js';
 import { capabilitiesOf } from '../../platform/contract/capabilities.js';
 import type { Contract } from '../../platform/contract/contract.js';
 import { readContract } from '../../platform/contract/contract-file.js';
-import { prepareQueueStore } from '../../queue/backend/queue-store.js';
+import { prepareQueueStore } from '../../queue/backend/prepare-queue-store.js';
 import { accessFinding, databaseFinding, keysFinding, ownerFinding } from './database-checks.js';
 import { type Checks, type Finding, faulty, ok, unknown } from './finding.js';
 import { nodeFinding } from './node-release.js';

@@ -17,11 +17,8 @@ export interface ConnectionShares {
   readonly usual: number;
 }
 
-/** Connections of BullMQ on PostgreSQL: one for statements, and one that listens. */
-export const QUEUE_CONNECTIONS = 2;
-
-/** The same for the workers whose jobs name rows: each listens on one, and all share one for statements. */
-export const WORKER_CONNECTIONS = 6;
+/** Connections of BullMQ's workers on PostgreSQL: each listens on one, and all share one for statements. */
+export const WORKER_CONNECTIONS = 7;
 
 /** Those who add jobs have their own, so that they never wait behind a worker. */
 export const PRODUCER_CONNECTIONS = 1;
@@ -40,7 +37,7 @@ export function connectionShares({
     receiver: isApi ? 2 : 1,
     heartbeat: 1,
     feed: isApi ? 1 : 0,
-    queues: redis === undefined ? QUEUE_CONNECTIONS + PRODUCER_CONNECTIONS + (isWorker ? WORKER_CONNECTIONS : 0) : 0,
+    queues: redis === undefined ? PRODUCER_CONNECTIONS + (isWorker ? WORKER_CONNECTIONS : 0) : 0,
   };
   const rest = total - Object.values(fixed).reduce((sum, each) => sum + each, 0);
   const bulk = Math.min(MAX_BULK, Math.floor(rest / 5));

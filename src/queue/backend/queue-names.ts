@@ -1,9 +1,7 @@
-/** Queues whose jobs only notify, and are empty. */
-export const QUEUE_NAMES = ['unused'] as const;
+/** The queues. Each job names a row. */
+export const QUEUE_NAMES = ['pushes', 'webhooks', 'people', 'imports', 'sessions', 'compliance'] as const;
 
 export type QueueName = (typeof QUEUE_NAMES)[number];
 
-/** Queues whose jobs name rows. */
-export const WORK_QUEUE_NAMES = ['pushes', 'webhooks', 'people', 'imports', 'sessions', 'compliance'] as const;
-
-export type WorkQueueName = (typeof WORK_QUEUE_NAMES)[number];
+/** A queue without a worker. Health adds a job to it, which nothing takes. */
+export const PROBE = 'probe';

@@ -11,6 +11,7 @@ test.each([
   ['MOVED 3999 127.0.0.1:6381', 'Redis Cluster'],
   ["CROSSSLOT Keys in request don't hash to the same slot", 'Redis Cluster'],
   ['WRONGPASS invalid username-password pair or user is disabled.', 'the user or the password'],
+  ['ERR max number of clients reached', 'no free connection'],
   ['LOADING Redis is loading the dataset in memory', 'still loading'],
   ['BUSY Redis is busy running a script.', 'error BUSY'],
 ])('the reply "%s" is explained, and never as an unreachable Redis', (message, expected) => {
@@ -23,8 +24,14 @@ test.each([
   ['25006', 'read-only PostgreSQL'],
   ['53300', 'PostgreSQL refuses a statement of the queues (53300)'],
   ['ECONNREFUSED', 'PostgreSQL cannot be reached at DATABASE_URL.'],
+  ['EPIPE', 'PostgreSQL cannot be reached at DATABASE_URL.'],
 ])('the code %s is explained', (code, expected) => {
   expect(storeFault(Object.assign(new Error('quotes a value'), { code }), 'DATABASE_URL')).toContain(expected);
+});
+
+test.each(['EPIPE', 'ECONNREFUSED', '53300'])('the code %s of a connection to Redis names Redis', (code) => {
+  const error = Object.assign(new Error('quotes a value'), { code });
+  expect(storeFault(error, 'REDIS_URL')).toBe('Redis cannot be reached at REDIS_URL.');
 });
 
 test('an explanation quotes no part of an error', () => {

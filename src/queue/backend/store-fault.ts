@@ -1,3 +1,5 @@
+import { codeOf } from '../../errors/error-code.js';
+
 /** True for an error that Redis itself answered, so that it can be reached. */
 export const isRedisReply = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError';
 
@@ -6,6 +8,7 @@ const REPLIES: readonly [reply: RegExp, sentence: string][] = [
   [/\b(WRONGPASS|NOAUTH)\b|invalid password/, 'Redis refuses the user or the password of REDIS_URL: correct it.'],
   [/\b(READONLY|UNBLOCKED|MASTERDOWN)\b/, 'REDIS_URL leads to a read-only replica of Redis: name the primary.'],
   [/\bOOM\b/, 'Redis is out of memory: raise its maxmemory, or remove the data of other programs.'],
+  [/max number of clients/, 'Redis has no free connection: raise its maxclients, or run fewer processes.'],
   [/\bLOADING\b/, 'Redis is still loading its data: wait.'],
   [/\b(MOVED|CROSSSLOT|CLUSTERDOWN|ASK)\b/, 'REDIS_URL names a Redis Cluster: name a Redis without cluster mode.'],
   [
@@ -14,7 +17,8 @@ const REPLIES: readonly [reply: RegExp, sentence: string][] = [
   ],
 ];
 
-const SQLSTATE = /^[0-9A-Z]{5}$/;
+/** Codes of PostgreSQL. Those of Node begin with an E, such as EPIPE. */
+const SQLSTATE = /^[0-9FHPX][0-9A-Z]{4}$/;
 
 /** The settings that may lead to the queues. */
 export type StoreSetting = 'REDIS_URL' | 'DATABASE_URL';
@@ -25,10 +29,11 @@ export function storeFault(error: unknown, setting: StoreSetting): string {
     const [, sentence] = REPLIES.find(([reply]) => reply.test(error.message)) ?? [];
     return sentence ?? `Redis answers with the error ${/^[A-Z]{2,20}\b/.exec(error.message)?.[0] ?? 'unknown'}.`;
   }
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (setting === 'REDIS_URL') return 'Redis cannot be reached at REDIS_URL.';
+  const code = codeOf(error);
   if (code === '25006') return 'The queues reached a read-only PostgreSQL: DATABASE_URL must lead to the primary.';
   if (SQLSTATE.test(code)) return `PostgreSQL refuses a statement of the queues (${code}).`;
-  return `${setting === 'REDIS_URL' ? 'Redis' : 'PostgreSQL'} cannot be reached at ${setting}.`;
+  return 'PostgreSQL cannot be reached at DATABASE_URL.';
 }
 
 /** False for an error that may only follow from another one, such as a closed connection. */

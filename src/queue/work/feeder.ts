@@ -1,9 +1,5 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
-import { Clock } from '../../config/clock.js';
-import { Env } from '../../config/env.js';
-import { withTimeout } from '../../config/with-timeout.js';
-import { isDatabaseUnavailable } from '../../errors/database-fault.js';
-import { errorTrace } from '../../errors/error-trace.js';
+import { Injectable } from '@nestjs/common';
+import { Intervals } from './intervals.js';
 import type { Schedule, WorkQueue } from './work-queue.js';
 
 /** Time between two rounds. A row whose job was lost waits at most as long. */
@@ -12,11 +8,8 @@ export const ROUND_MS = 1_000;
 /** Usual maximum of rows that wait in a queue, so that a pause or a hold takes effect within seconds. */
 export const QUEUE_LENGTH = 50;
 
-/** How long a shutdown waits for a round, which may wait for a silent database. */
-const STOP_MS = 1_000;
-
-/** Minimum time between two log lines about failed rounds. */
-const QUIET_MS = 30_000;
+/** The name of the rounds in the log. */
+export const DUE_ROWS = 'due rows';
 
 /** A row that is due. */
 export interface DueRow {
@@ -41,54 +34,25 @@ export interface Fed {
 }
 
 /**
- * Adds due rows to their queues once a second, in each worker process. It is a timer and no job, because a wiped store
- * forgets its schedulers. So a store that loses everything costs a second, and nothing else. Processes may add the same row:
- * it then waits once.
+ * Adds due rows to their queues once a second, in each worker process. So a store that loses everything costs a second, and
+ * nothing else. Processes may add the same row: it then waits once.
  */
 @Injectable()
-export class Feeder implements OnApplicationBootstrap, OnModuleDestroy {
-  private readonly log = new Logger(Feeder.name);
+export class Feeder {
   private readonly fed: Fed[] = [];
-  private readonly running = new Map<Fed, Promise<void>>();
-  private readonly timers = new Map<Fed, () => void>();
-  private isStopped = false;
-  private quietUntilMs = Number.NEGATIVE_INFINITY;
 
-  constructor(
-    private readonly env: Env,
-    private readonly clock: Clock,
-  ) {}
+  constructor(private readonly intervals: Intervals) {}
 
   /** Declares a queue. Call it from a processor's `onModuleInit`. */
   feed(fed: Fed): void {
     this.fed.push(fed);
+    // Each queue has rounds of its own, so that one whose store or statement hangs delays no other.
+    this.intervals.every(ROUND_MS, DUE_ROWS, () => this.fill(fed));
   }
 
-  onApplicationBootstrap(): void {
-    if (this.env.hasRole('worker')) for (const fed of this.fed) this.plan(fed);
-  }
-
-  async onModuleDestroy(): Promise<void> {
-    this.isStopped = true;
-    for (const cancel of this.timers.values()) cancel();
-    await withTimeout(Promise.all(this.running.values()), STOP_MS, () => undefined);
-  }
-
-  /** Each queue has rounds of its own, so that one whose store or statement hangs delays no other. */
-  protected plan(fed: Fed): void {
-    const next = () => {
-      const round = this.fill(fed).catch((error: unknown) => this.warn(error));
-      this.running.set(fed, round);
-      void round.finally(() => {
-        if (!this.isStopped) this.plan(fed);
-      });
-    };
-    this.timers.set(fed, this.clock.after(ROUND_MS, next));
-  }
-
-  /** Adds the due rows of every queue now. */
+  /** Adds the due rows of every queue now. A queue whose rows cannot be read stops no other. */
   async round(): Promise<void> {
-    await Promise.all(this.fed.map((fed) => this.fill(fed).catch((error: unknown) => this.warn(error))));
+    await Promise.allSettled(this.fed.map((fed) => this.fill(fed)));
   }
 
   private async fill({ queue, due, length = QUEUE_LENGTH, concurrency, schedules = [] }: Fed): Promise<void> {
@@ -104,21 +68,8 @@ export class Feeder implements OnApplicationBootstrap, OnModuleDestroy {
       // A row may have become urgent while its job waits. An urgent job stays untouched: it would move to the tail.
       const isLate = job !== undefined && urgent === true && job.priority > 0;
       if (job ? !isLate : !urgent && room <= 0) continue;
-      if (this.isStopped || !(await queue.add(id, urgent))) return;
+      if (!(await queue.add(id, urgent))) return;
       if (!job) room -= 1;
     }
-  }
-
-  private warn(error: unknown): void {
-    const nowMs = this.clock.monotonicMs();
-    if (nowMs < this.quietUntilMs) return;
-    this.quietUntilMs = nowMs + QUIET_MS;
-    const isUnavailable = isDatabaseUnavailable(error);
-    this.log.warn({
-      msg: isUnavailable
-        ? 'PostgreSQL is unavailable, so due rows wait'
-        : 'due rows could not be read, and are read again',
-      ...(isUnavailable ? {} : errorTrace(error)),
-    });
   }
 }

@@ -8,8 +8,9 @@ import { Host, type WorkerLimits } from './host.js';
 import { WorkQueue } from './work-queue.js';
 import type { JobQueue, WorkStore } from './work-store.js';
 
+let logged: jest.SpyInstance;
 beforeEach(() => {
-  jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+  logged = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
 });
 
 /** Works on rows whose ids say how often they are due again at once, or that they throw. */
@@ -36,7 +37,7 @@ class Counting extends Host {
 function hosting(limits: WorkerLimits = { concurrency: 1 }) {
   const store = new MemoryStore(new WorldClock());
   const jobs = new MemoryQueue('counts', { connection: store });
-  const queue = new WorkQueue(jobs as unknown as JobQueue, { failed: () => undefined });
+  const queue = new WorkQueue(jobs as unknown as JobQueue, { failed: () => undefined, answered: () => undefined });
   const host = new (Counting as unknown as new (...args: unknown[]) => Counting)(
     { failed: () => undefined } as unknown as WorkStore,
     queue,
@@ -57,12 +58,13 @@ test('a row that is due again at once runs again, without another caller', async
   expect(host.done).toEqual(['3', '3', '3']);
 });
 
-test('a row whose work throws is postponed, stops no other, and leaves no job that quotes its error', async () => {
+test('a row whose work throws is postponed, stops no other, and leaves neither a job nor a line that quotes its error', async () => {
   const { store, jobs, queue, host } = hosting();
   for (const id of ['poison', 'poison-twice', '1']) await queue.add(id);
   await store.runDue();
   expect([host.postponed, host.done]).toEqual([['poison', 'poison-twice'], ['1']]);
   expect(await jobs.getJobs(['waiting', 'failed', 'completed', 'delayed'])).toEqual([]);
+  expect(JSON.stringify(logged.mock.calls)).toMatch(/^(?!.*quotes a name).*tried again later/);
 });
 
 test('a row is not to blame for a database that is away', async () => {

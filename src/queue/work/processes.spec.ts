@@ -1,5 +1,5 @@
 import { WORKER_CONNECTIONS } from '../../database/connect/connection-shares.js';
-import { WORK_QUEUE_NAMES } from '../backend/queue-names.js';
+import { QUEUE_NAMES } from '../backend/queue-names.js';
 import { storeDigest } from './processes.js';
 
 const redis = (url: string, more: object = {}) =>
@@ -23,5 +23,5 @@ test('the digest stays the same when a password is changed or the usual port is 
 });
 
 test('on PostgreSQL, every worker has a connection that listens, and all share one', () => {
-  expect(WORKER_CONNECTIONS).toBe(WORK_QUEUE_NAMES.length + 1);
+  expect(WORKER_CONNECTIONS).toBe(QUEUE_NAMES.length + 1);
 });

@@ -2,7 +2,9 @@ import { BullModule } from '@nestjs/bullmq';
 import { Global, Module } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
 import { Env } from '../../config/env.js';
+import { WorkerProcess } from '../../processes/worker-process.js';
 import { Feeder } from './feeder.js';
+import { Intervals } from './intervals.js';
 import { PostgresWorkStore } from './postgres-store.js';
 import { Processes } from './processes.js';
 import { RedisWorkStore } from './redis-store.js';
@@ -43,7 +45,7 @@ export class WorkStoreModule {}
     // Its registrar starts the workers of all processors.
     BullModule.registerQueue(),
   ],
-  providers: [WorkQueues, Feeder, Processes],
-  exports: [WorkQueues, Feeder, Processes],
+  providers: [WorkerProcess, WorkQueues, Intervals, Feeder, Processes],
+  exports: [WorkerProcess, WorkQueues, Intervals, Feeder, Processes],
 })
 export class QueueModule {}

@@ -1,7 +1,7 @@
 import { createRedisBackend, Queue, RedisConnection, setDefaultBackendFactory } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Clock } from '../../config/clock.js';
-import { OLDEST_VERSION } from '../backend/redis.js';
+import { OLDEST_VERSION } from '../backend/check-redis.js';
 import { CalmWorker } from './calm-worker.js';
 import { ADD_TIMEOUT_MS } from './work-queue.js';
 import { type JobQueue, type RowJob, WorkStore } from './work-store.js';

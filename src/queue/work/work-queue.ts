@@ -30,7 +30,7 @@ export class WorkQueue {
   /** @param queue on the producers' connection */
   constructor(
     private readonly queue: JobQueue,
-    private readonly store: Pick<WorkStore, 'failed'>,
+    private readonly store: Pick<WorkStore, 'failed' | 'answered'>,
   ) {
     // Without a listener, a store that is away would end the process.
     queue.on('error', (error) => store.failed(error));
@@ -76,11 +76,11 @@ export class WorkQueue {
   }
 
   private async answered<T>(ask: () => Promise<T>): Promise<T | undefined> {
+    const late = new Error('no answer');
     try {
-      return await withTimeout(ask(), ADD_TIMEOUT_MS, () => {
-        this.store.failed(new Error('no answer'));
-        return undefined;
-      });
+      const answer = await withTimeout(ask(), ADD_TIMEOUT_MS, () => Promise.reject(late));
+      this.store.answered();
+      return answer;
     } catch (error) {
       this.store.failed(error);
       return undefined;

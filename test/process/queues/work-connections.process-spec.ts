@@ -6,7 +6,7 @@ import { freePort } from '../../../harness/free-port.js';
 import { startProxyOf } from '../../../harness/tcp-proxy.js';
 import { until } from '../../../harness/until.js';
 import { Clock } from '../../../src/config/clock.js';
-import { createQueueTables } from '../../../src/queue/backend/postgres.js';
+import { createQueueTables } from '../../../src/queue/backend/queue-tables.js';
 import { WORKER } from '../../../src/queue/work/host.js';
 import { PostgresWorkStore } from '../../../src/queue/work/postgres-store.js';
 import { RedisWorkStore } from '../../../src/queue/work/redis-store.js';

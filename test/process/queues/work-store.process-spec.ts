@@ -12,7 +12,7 @@ const MAX_CPU = 0.1;
 /** Maximum time from SIGTERM to the end of an idle process. */
 const MAX_STOP_MS = 15_000;
 
-/** Maximum lines about one fault of a store. The older queues have some of their own. */
+/** Maximum lines about one fault of a store. */
 const MAX_LINES = 12;
 
 /** How long a fault lasts. */

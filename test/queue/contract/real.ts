@@ -9,7 +9,7 @@ import pg from 'pg';
 import { dumpOf } from '../../../harness/database-dump.js';
 import { findRedisServer, startRedis } from '../../../harness/redis-server.js';
 import { startProxyOf, type TcpProxy } from '../../../harness/tcp-proxy.js';
-import { createQueueTables } from '../../../src/queue/backend/postgres.js';
+import { createQueueTables } from '../../../src/queue/backend/queue-tables.js';
 import { CalmWorker } from '../../../src/queue/work/calm-worker.js';
 import type { ContractStore, ContractWorker, Processor } from './store.js';
 

@@ -1,4 +1,4 @@
-import { refuseUnfit } from './redis.js';
+import { refuseUnfit } from './check-redis.js';
 
 const info = (version: string, policy = 'noeviction') =>
   `# Server\r\nredis_version:${version}\r\n# Memory\r\nmaxmemory_policy:${policy}\r\n`;

@@ -1,38 +1,12 @@
-import { createRedisBackend, RedisConnection } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { Env } from '../../config/env.js';
 import { tlsFault } from '../../errors/tls-fault.js';
-import type { StoreBackend } from './store-backend.js';
 import { isRedisReply, storeFault } from './store-fault.js';
 
-/** The oldest supported Redis. BullMQ uses its features without asking, because a user without INFO cannot ask. */
+/** The oldest supported Redis. */
 export const OLDEST_VERSION = '6.2.0';
-RedisConnection.minimumVersion = OLDEST_VERSION;
-
-/**
- * How long a connection may wait for an answer; after a failover an old one may never get any. Longer than a worker's
- * longest wait for a job, which is ten seconds (BullMQ, maximumBlockTimeout).
- */
-const SILENCE_MS = 13_000;
 
 const CONNECT_TIMEOUT_MS = 3_000;
-
-/** All queues and workers share one connection. In addition, BullMQ opens one for each worker, to wait for jobs. */
-export function redisBackend(url: string, prefix: string): StoreBackend {
-  const redis = new Redis(url, {
-    maxRetriesPerRequest: null,
-    enableOfflineQueue: false, // once a connection is lost, commands fail immediately; the poller notifies again
-    enableReadyCheck: false, // needs INFO
-    socketTimeout: SILENCE_MS,
-    reconnectOnError: ({ message }) => message.includes('READONLY'), // a former primary, so connect to the new one
-  });
-  redis.on('error', () => undefined); // each queue reports it
-  return {
-    options: { connection: redis, prefix, skipVersionCheck: true },
-    factory: createRedisBackend,
-    close: async () => redis.disconnect(),
-  };
-}
 
 /** Keys of two slots, so that a cluster refuses the script. It writes, so that a replica and a full Redis do, too. */
 const PROBE = `redis.call('SET', KEYS[1], '', 'PX', 1000) return redis.call('EXISTS', KEYS[2])`;
@@ -41,7 +15,7 @@ const CLUSTER = /\b(MOVED|CROSSSLOT|CLUSTERDOWN|ASK)\b/;
 /**
  * Checks at start that the queues can use Redis.
  *
- * @returns warnings; work is then polled until an operator corrects Redis
+ * @returns warnings; due work waits until an operator corrects Redis
  * @throws {Error} if Redis is a cluster, is too old, may evict jobs (BullMQ, Going to production) or has an unknown
  *   certificate
  */
@@ -86,7 +60,7 @@ function explain(error: unknown): string {
     throw new Error('REDIS_URL names a Redis Cluster, which the queues cannot use: name a Redis without cluster mode.');
   const tls = tlsFault(error, { setting: 'REDIS_URL', authority: 'in NODE_EXTRA_CA_CERTS=/path/ca.pem' });
   if (tls) throw new Error(`Redis cannot be reached over TLS, because ${tls}`);
-  return `${storeFault(error, 'REDIS_URL')} Work is kept in PostgreSQL and continues more slowly until this is corrected.`;
+  return `${storeFault(error, 'REDIS_URL')} Due work waits in PostgreSQL until this is corrected.`;
 }
 
 /** @param info the reply to INFO @throws {Error} if the queues cannot use this Redis */
