@@ -94,7 +94,7 @@ const pgFiles = [
   'src/webhooks/receive/inbox.writer.ts',
 ];
 
-/** Folders that still begin their transactions with `pg`. ARCHITECTURE.md names the issue that converts each. */
+/** Folders that still begin their transactions with `pg`. ARCHITECTURE.md names them. */
 const pgFolders = ['processes', 'queue', 'imports', 'operations', 'cli'];
 const product = (others) => ({
   regex: `^\\.{1,2}/(.*/)?(${others})/`,

@@ -1601,7 +1601,7 @@ export interface paths {
         put?: never;
         /**
          * Submit PDFs, as a form or by the URLs of uploaded files
-         * @description 201 once the platform's id is known, otherwise 202. Without `Prefer: wait` the response waits up to 10 seconds for it.
+         * @description Answered with the answer of the platform. If that is lost: 504, with the id of the job, which is Unknown until it is resolved. A repetition with the same Idempotency-Key never submits again.
          *
          *     Needs a key with the scope `compliance`.
          */
@@ -1662,8 +1662,8 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Resolve a submission with unknown outcome
-         * @description `link`: names its job on the platform. `create`: sends it again. `abandon`: ends it.
+         * Resolve a job that awaits a decision
+         * @description `link`: names its job on the platform, which is looked up. `abandon`: ends it.
          *
          *     Needs a key with the scope `compliance`.
          */
@@ -1683,8 +1683,8 @@ export interface paths {
         };
         /**
          * Export everything stored about a client
-         * @description For an access request (45 CFR 164.524): a JSON document, or lines of JSON, streamed. A complete export ends
-         *     with `complete`. It holds the invite link only with `invites:read`.
+         * @description For an access request (45 CFR 164.524): a JSON document, streamed. A complete export ends with `complete`. It
+         *     holds the invite link only with `invites:read`.
          *
          *     Needs a key with the scope `people:read` and `sessions:read` and `notes:read`.
          */
@@ -1732,8 +1732,8 @@ export interface paths {
         get?: never;
         /**
          * Set a legal hold, which keeps everything about a client
-         * @description Until its release, retention and erasure skip the client and those merged with it. A deletion waits with the code `legal-hold`,
-         *     here and on the platform. The audit log keeps who set the hold, and why.
+         * @description Until its release, retention and erasure skip the client and those merged with it. A deletion waits with the
+         *     code `legal-hold`, here and on the platform. The audit log keeps who set the hold, and why.
          *
          *     Needs a key with the scope `admin`.
          */
@@ -2137,7 +2137,7 @@ export interface components {
             /** @description Its position in the feed, for `after` */
             cursor: string;
             /** @enum {string} */
-            type: "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.merged" | "session.needs-review" | "session.notes-ready" | "session.processing-started" | "session.transcript-ready" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "user.created";
+            type: "compliance.completed" | "compliance.failed" | "compliance.merged" | "compliance.needs-review" | "import.finished" | "person.deleted" | "person.failed" | "person.merged" | "person.needs-review" | "person.renamed" | "person.synced" | "processing.finished" | "processing.notes-finished" | "session.completed" | "session.created" | "session.failed" | "session.merged" | "session.needs-review" | "session.notes-ready" | "session.processing-started" | "session.transcript-ready" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "user.created";
             /** Format: date-time */
             at: string;
             /**
@@ -2165,11 +2165,9 @@ export interface components {
              * @description Null if nothing is held
              */
             since: string | null;
-            /** @description The id of the key or person that holds; `system` if a process noticed an older database, `setting` for `HOLD_SENDING` */
+            /** @description The id of the key or person that holds; `setting` for `HOLD_SENDING` */
             by: string | null;
             reason: string | null;
-            /** @description True if a process noticed an older database: the release is one after a restore */
-            restored: boolean;
         };
         SendingRequest: {
             held: boolean;
@@ -2186,7 +2184,7 @@ export interface components {
         };
         NewSubscriptionRequest: {
             /** @description Only events of these types. Defaults to all, including types of later versions */
-            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "compliance.merged" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /**
              * @description Headers to send with each push, such as a gateway needs: at most 10. They are stored encrypted, and never shown
              * @example {
@@ -2227,7 +2225,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @description Null for all */
-            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "compliance.merged" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /**
              * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
              *     or the database was restored; PATCH `after` to choose where to continue
@@ -2286,7 +2284,7 @@ export interface components {
             /** Format: uuid */
             id: string;
             /** @description Null for all */
-            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "compliance.merged" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /**
              * @description `retrying`: the last attempt failed, and is repeated. `cursor-expired`: retention deleted events that were not pushed,
              *     or the database was restored; PATCH `after` to choose where to continue
@@ -2362,7 +2360,7 @@ export interface components {
         ChangeSubscriptionRequest: {
             url?: string;
             /** @description Only events of these types; null for all */
-            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
+            types?: ("person.synced" | "person.needs-review" | "person.failed" | "person.deleted" | "person.renamed" | "person.merged" | "user.created" | "session.created" | "session.merged" | "session.processing-started" | "session.notes-ready" | "session.transcript-ready" | "session.completed" | "session.needs-review" | "session.failed" | "processing.notes-finished" | "processing.finished" | "compliance.completed" | "compliance.failed" | "compliance.needs-review" | "compliance.merged" | "smart-edit.completed" | "smart-edit.failed" | "subscription.paused" | "import.finished")[] | null;
             /** @description Replaces all headers that are sent with each push; null for none. Needed if `url` names another host, and there are any */
             headers?: {
                 [key: string]: string;
@@ -3334,7 +3332,7 @@ export interface components {
         };
         JobChoiceResponse: {
             /** @enum {string} */
-            action: "abandon" | "create" | "link";
+            action: "abandon" | "link";
             /** @description The effect of the action */
             does: string;
         };
@@ -3357,7 +3355,7 @@ export interface components {
             /** @description The platform's id */
             jobId: string | null;
             /** @enum {string} */
-            state: "Abandoned" | "Completed" | "Failed" | "Rejected" | "Requested" | "Submitted" | "Unknown";
+            state: "Abandoned" | "Completed" | "Failed" | "Rejected" | "Submitted" | "Submitting" | "Unknown" | "Uploading";
             error: components["schemas"]["JobErrorResponse"] | null;
             /** @description Ids of the files, in order */
             files: string[];
@@ -3383,7 +3381,7 @@ export interface components {
             /** @description The platform's id */
             jobId: string | null;
             /** @enum {string} */
-            state: "Abandoned" | "Completed" | "Failed" | "Rejected" | "Requested" | "Submitted" | "Unknown";
+            state: "Abandoned" | "Completed" | "Failed" | "Rejected" | "Submitted" | "Submitting" | "Unknown" | "Uploading";
             error: components["schemas"]["JobErrorResponse"] | null;
             /** @description Ids of the files, in order */
             files: string[];
@@ -3407,7 +3405,7 @@ export interface components {
             /** @description The platform's id of the job; with `link` only */
             jobId?: string;
             /** @enum {string} */
-            action: "abandon" | "create" | "link";
+            action: "abandon" | "link";
         };
         DisclosureResponse: {
             /**
@@ -3539,7 +3537,7 @@ export interface components {
              * @example no-worker
              * @enum {string}
              */
-            code: "audit-chain-broken" | "audit-entries-altered" | "audit-entries-unlinked" | "audit-heads-refused" | "audit-not-writable" | "check-failed" | "client-failed" | "client-needs-review" | "compliance-result-unreadable" | "compliance-unknown" | "database-read-only" | "database-unavailable" | "delivery-dead" | "delivery-not-understood" | "grants-altered" | "import-dry-run" | "import-needs-mapping" | "import-paused" | "import-planned" | "inbox-not-writable" | "keys-expire" | "missing-data-key" | "no-answer" | "no-api" | "no-worker" | "not-configured" | "notes-late" | "older-database" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "processes-differ" | "provider-failed" | "provider-needs-review" | "pushes-break" | "pushes-fail" | "queue-unavailable" | "rate-limited" | "requests-late" | "sending-held" | "sending-held-by-setting" | "session-unknown" | "session-unreadable" | "sessions-late" | "subscriptions-paused" | "unreadable-answers" | "unreadable-values" | "webhook-address" | "webhook-clock" | "webhook-headers" | "webhook-secret" | "webhook-size";
+            code: "audit-chain-broken" | "audit-entries-altered" | "audit-entries-unlinked" | "audit-heads-refused" | "audit-not-writable" | "check-failed" | "client-failed" | "client-needs-review" | "compliance-result-unreadable" | "compliance-unknown" | "database-read-only" | "database-unavailable" | "delivery-dead" | "delivery-not-understood" | "grants-altered" | "import-dry-run" | "import-needs-mapping" | "import-paused" | "import-planned" | "inbox-not-writable" | "keys-expire" | "missing-data-key" | "no-answer" | "no-api" | "no-worker" | "not-configured" | "notes-late" | "platform-address" | "platform-fault" | "platform-rejects" | "platform-unauthorized" | "processes-differ" | "provider-failed" | "provider-needs-review" | "pushes-break" | "pushes-fail" | "queue-unavailable" | "rate-limited" | "requests-late" | "sending-held" | "sending-held-by-setting" | "session-unknown" | "session-unreadable" | "sessions-late" | "subscriptions-paused" | "unreadable-answers" | "unreadable-values" | "webhook-address" | "webhook-clock" | "webhook-headers" | "webhook-secret" | "webhook-size";
             /** @description The part that reports it */
             part: string;
             /** @enum {string} */
@@ -3681,7 +3679,7 @@ export interface components {
              * @description Branch on it. docs/reference/problems.md has the status and the meaning of each
              * @enum {string}
              */
-            type: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:api-key-ended" | "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:confirm-at-provider" | "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:cursor-gone" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:held-by-setting" | "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:job-id-needed" | "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:key-sign-in-off" | "urn:notebridge:problem:length-required" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:not-acceptable" | "urn:notebridge:problem:not-built" | "urn:notebridge:problem:not-configured" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-genuine" | "urn:notebridge:problem:not-kept" | "urn:notebridge:problem:not-next" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:not-waiting" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:plan-changed" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unclear" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:provider-not-found" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:same-client" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-id-needed" | "urn:notebridge:problem:session-requested" | "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:session-unsettled" | "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:step-up-required" | "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-rows" | "urn:notebridge:problem:too-many-subscriptions" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:transcript-removed" | "urn:notebridge:problem:unauthenticated" | "urn:notebridge:problem:unavailable" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-api-key" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-delivery" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unknown-job" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:unknown-platform-user" | "urn:notebridge:problem:unknown-processing-session" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unknown-row" | "urn:notebridge:problem:unknown-session" | "urn:notebridge:problem:unknown-subscription" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type" | "urn:notebridge:problem:upload-broken-off" | "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused" | "urn:notebridge:problem:upload-stalled" | "urn:notebridge:problem:url-not-allowed" | "urn:notebridge:problem:url-too-long" | "urn:notebridge:problem:validation" | "urn:notebridge:problem:wrong-key" | "urn:notebridge:problem:wrong-part" | "urn:notebridge:problem:wrong-state";
+            type: "urn:notebridge:problem:abandoned" | "urn:notebridge:problem:already-rotated" | "urn:notebridge:problem:ambiguous-row" | "urn:notebridge:problem:api-key-ended" | "urn:notebridge:problem:audit-unavailable" | "urn:notebridge:problem:bad-content-length" | "urn:notebridge:problem:bad-cursor" | "urn:notebridge:problem:bad-external-id" | "urn:notebridge:problem:bad-id" | "urn:notebridge:problem:bad-idempotency-key" | "urn:notebridge:problem:bad-json" | "urn:notebridge:problem:bad-multipart" | "urn:notebridge:problem:bad-on-behalf-of" | "urn:notebridge:problem:bad-purpose" | "urn:notebridge:problem:bad-request" | "urn:notebridge:problem:bad-search" | "urn:notebridge:problem:bad-url" | "urn:notebridge:problem:bad-value" | "urn:notebridge:problem:body-too-large" | "urn:notebridge:problem:busy" | "urn:notebridge:problem:call-under-way" | "urn:notebridge:problem:client-deleted" | "urn:notebridge:problem:client-not-found" | "urn:notebridge:problem:client-not-mirrored" | "urn:notebridge:problem:confirm-at-provider" | "urn:notebridge:problem:cursor-expired" | "urn:notebridge:problem:cursor-gone" | "urn:notebridge:problem:data-key-missing" | "urn:notebridge:problem:data-unreadable" | "urn:notebridge:problem:database-unavailable" | "urn:notebridge:problem:empty-recording" | "urn:notebridge:problem:forbidden-scope" | "urn:notebridge:problem:forged-request" | "urn:notebridge:problem:has-platform-user" | "urn:notebridge:problem:headers-too-large" | "urn:notebridge:problem:held-by-setting" | "urn:notebridge:problem:id-taken" | "urn:notebridge:problem:idempotency-in-progress" | "urn:notebridge:problem:idempotency-key-reused" | "urn:notebridge:problem:import-not-found" | "urn:notebridge:problem:internal" | "urn:notebridge:problem:interrupted" | "urn:notebridge:problem:job-taken" | "urn:notebridge:problem:key-needed" | "urn:notebridge:problem:key-sign-in-off" | "urn:notebridge:problem:length-required" | "urn:notebridge:problem:merged" | "urn:notebridge:problem:no-browser-session" | "urn:notebridge:problem:no-file" | "urn:notebridge:problem:no-recording" | "urn:notebridge:problem:no-session-yet" | "urn:notebridge:problem:no-transcript" | "urn:notebridge:problem:not-a-pdf" | "urn:notebridge:problem:not-acceptable" | "urn:notebridge:problem:not-built" | "urn:notebridge:problem:not-configured" | "urn:notebridge:problem:not-found" | "urn:notebridge:problem:not-genuine" | "urn:notebridge:problem:not-kept" | "urn:notebridge:problem:not-next" | "urn:notebridge:problem:not-on-platform" | "urn:notebridge:problem:not-treated" | "urn:notebridge:problem:not-waiting" | "urn:notebridge:problem:nothing-to-resolve" | "urn:notebridge:problem:on-behalf-of-required" | "urn:notebridge:problem:other-provider" | "urn:notebridge:problem:plan-changed" | "urn:notebridge:problem:not-submitted" | "urn:notebridge:problem:platform-rate-limited" | "urn:notebridge:problem:platform-rejected" | "urn:notebridge:problem:platform-unauthorized" | "urn:notebridge:problem:platform-unclear" | "urn:notebridge:problem:platform-unreachable" | "urn:notebridge:problem:platform-user-taken" | "urn:notebridge:problem:provider-in-use" | "urn:notebridge:problem:provider-not-found" | "urn:notebridge:problem:provider-not-mirrored" | "urn:notebridge:problem:purpose-required" | "urn:notebridge:problem:redirect-not-allowed" | "urn:notebridge:problem:refused" | "urn:notebridge:problem:rejected-rows" | "urn:notebridge:problem:renamed" | "urn:notebridge:problem:repeated-part" | "urn:notebridge:problem:request-timeout" | "urn:notebridge:problem:same-client" | "urn:notebridge:problem:scope-escalation" | "urn:notebridge:problem:search-not-supported" | "urn:notebridge:problem:sending-held" | "urn:notebridge:problem:session-exists" | "urn:notebridge:problem:session-requested" | "urn:notebridge:problem:session-taken" | "urn:notebridge:problem:session-unsettled" | "urn:notebridge:problem:signed-out" | "urn:notebridge:problem:step-up-required" | "urn:notebridge:problem:threshold-exceeded" | "urn:notebridge:problem:too-deep" | "urn:notebridge:problem:too-many-requests" | "urn:notebridge:problem:too-many-rows" | "urn:notebridge:problem:too-many-subscriptions" | "urn:notebridge:problem:too-many-uploads" | "urn:notebridge:problem:transcript-removed" | "urn:notebridge:problem:unauthenticated" | "urn:notebridge:problem:unavailable" | "urn:notebridge:problem:unclear-kind" | "urn:notebridge:problem:unknown-api-key" | "urn:notebridge:problem:unknown-client" | "urn:notebridge:problem:unknown-column" | "urn:notebridge:problem:unknown-delivery" | "urn:notebridge:problem:unknown-document" | "urn:notebridge:problem:unknown-format" | "urn:notebridge:problem:unknown-job" | "urn:notebridge:problem:unknown-part" | "urn:notebridge:problem:unknown-platform-user" | "urn:notebridge:problem:unknown-processing-session" | "urn:notebridge:problem:unknown-provider" | "urn:notebridge:problem:unknown-row" | "urn:notebridge:problem:unknown-session" | "urn:notebridge:problem:unknown-subscription" | "urn:notebridge:problem:unreadable-file" | "urn:notebridge:problem:unsupported-encoding" | "urn:notebridge:problem:unsupported-media-type" | "urn:notebridge:problem:upload-broken-off" | "urn:notebridge:problem:upload-failed" | "urn:notebridge:problem:upload-refused" | "urn:notebridge:problem:upload-stalled" | "urn:notebridge:problem:url-not-allowed" | "urn:notebridge:problem:url-too-long" | "urn:notebridge:problem:validation" | "urn:notebridge:problem:wrong-key" | "urn:notebridge:problem:wrong-part" | "urn:notebridge:problem:wrong-state";
             title: string;
             status: number;
             /** @description One sentence to show */
@@ -3707,8 +3705,8 @@ export interface components {
             externalId?: string;
             file?: string;
             guards?: components["schemas"]["GuardResponse"][];
-            /** @description Of the compliance job that was rejected */
-            job?: string;
+            /** @description Of the compliance job */
+            id?: string;
             /** @description The id of that person */
             kind?: string;
             line?: number;
@@ -6702,7 +6700,7 @@ export interface operations {
                 limit?: number;
                 /** @description `nextCursor` of the previous page */
                 cursor?: string;
-                state?: "Abandoned" | "Completed" | "Failed" | "Rejected" | "Requested" | "Submitted" | "Unknown";
+                state?: "Abandoned" | "Completed" | "Failed" | "Rejected" | "Submitted" | "Submitting" | "Unknown" | "Uploading";
                 /** @description Only jobs that await this decision */
                 review?: "result-unreadable" | "submission-unknown";
             };
@@ -6732,8 +6730,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 10 if absent) */
-                Prefer?: string;
                 /** @description A repetition within 24 hours gets the first answer. It has the same URL and JSON body; of other bodies, only Content-Type (without a multipart boundary) and Content-Length are compared */
                 "Idempotency-Key"?: string;
                 /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
@@ -6761,15 +6757,6 @@ export interface operations {
         };
         responses: {
             201: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ComplianceJobResponse"];
-                };
-            };
-            /** @description Stored, and shown as Requested or Unknown */
-            202: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6844,8 +6831,6 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description `wait=N`: answer when it is settled, or after N seconds (at most 60; 10 if absent) */
-                Prefer?: string;
                 /** @description The EHR's id of the user on whose behalf it calls; kept in the audit log */
                 "Notebridge-On-Behalf-Of"?: components["parameters"]["Notebridge-On-Behalf-Of"];
                 /** @description The EHR's code of the reason for the call; kept in the audit log */
@@ -6862,6 +6847,7 @@ export interface operations {
             };
         };
         responses: {
+            /** @description `link`: names its job on the platform, which is looked up. `abandon`: ends it. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6895,9 +6881,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        [key: string]: unknown;
-                    };
-                    "application/x-ndjson": {
                         [key: string]: unknown;
                     };
                 };
