@@ -26,7 +26,7 @@ const order = {
   idempotency: {},
   feed: {},
   sending: {},
-  platform: { contract: {}, http: {}, pauses: {}, upload: {}, clients: {}, fetch: {}, send: {} },
+  platform: { contract: {}, http: {}, pauses: {}, upload: {}, clients: {} },
   subscriptions: { push: {} },
   webhooks: { receive: {}, process: {}, admin: {} },
   people: { rules: {}, store: {}, api: {} },

@@ -135,7 +135,9 @@ const SCENARIOS: Record<Exclude<FeedType, `session.${string}`>, () => Promise<vo
   'compliance.merged': async () => {
     const [job, { jobId }] = await jobs.unknownJob();
     await jobs.finish(jobId);
-    const { subject, data } = await published('compliance.merged', () => jobs.resolve(job.id, { action: 'link', jobId }));
+    const { subject, data } = await published('compliance.merged', () =>
+      jobs.resolve(job.id, { action: 'link', jobId }),
+    );
     expect([subject, data.into]).toEqual([`compliance/jobs/${job.id}`, job.id]);
     for (const id of [data.id, data.into]) expect(await shown(`compliance/jobs/${id}`)).toMatchObject({ id: job.id });
   },
