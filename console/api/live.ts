@@ -53,14 +53,14 @@ export function useLiveUpdates(isAllowed: boolean): void {
   const isPaused = liveness.use() === 'paused';
   const refetchInterval = usePolling(POLL_INTERVAL_MS);
   const enabled = isAllowed && !isPaused;
-  const { data, dataUpdatedAt, failureCount } = useQuery({ ...OVERVIEW, enabled, refetchInterval });
+  const { data, failureCount } = useQuery({ ...OVERVIEW, enabled, refetchInterval });
   const cursor = useRef<string | null>(undefined);
   useEffect(() => {
-    if (!data || dataUpdatedAt === 0) return;
+    if (!data) return;
     queries.setQueryData(['health'], data);
     if (cursor.current !== undefined && cursor.current !== data.feedCursor) noteChange();
     cursor.current = data.feedCursor;
-  }, [data, dataUpdatedAt]);
+  }, [data]); // the same object until something changes
   const isLive = data !== undefined && failureCount === 0;
   useEffect(() => {
     if (!isPaused) liveness.set(isLive ? 'live' : 'connecting');
