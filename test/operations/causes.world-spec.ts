@@ -81,7 +81,7 @@ test('without a worker, that is the cause, and no part that needs one is healthy
   const [cause] = all.health.causes;
   expect(Date.parse(cause?.since ?? '')).toBeLessThan(world.now().getTime() - 30_000);
   expect(unhealthy(all.overview).sort()).toEqual(['worker', ...(cause?.affects ?? [])].sort());
-  expect(cause?.affects).toEqual(expect.arrayContaining(['people', 'sessions', 'compliance', 'audit-chain']));
+  expect(cause?.affects).toEqual(expect.arrayContaining(['people', 'sessions', 'audit-chain']));
   const metrics = await (await fetch(`${api.url}/metrics`, { headers: HEADERS })).text();
   expect(metrics).toContain('notebridge_health_status{check="worker",caused_by=""} 1');
   expect(metrics).toContain('notebridge_health_status{check="people",caused_by="worker"} 1');
