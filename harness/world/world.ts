@@ -168,8 +168,8 @@ export class World {
       const nextInMs = isSoon ? 0 : await this.service.feed();
       const isQuiet = await this.workOnJobs();
       if (isSoon || !isQuiet || (await this.isOtherWorkRunning()) || this.service.changes.count !== before) continue;
-      // Linking audit entries causes no further work, so it comes last.
-      if (nextInMs > SHORT_MS) return this.work.links();
+      // Jobs that change nothing, such as those of a paused import, come again. Linking causes no work, so it comes last.
+      if (nextInMs <= 0 || nextInMs > SHORT_MS) return this.work.links();
       await this.move(Math.ceil(nextInMs));
     }
     throw new Error(`The world never settles. Latest changes:\n${this.service.changes.latest.join('\n')}`);
