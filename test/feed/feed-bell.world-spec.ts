@@ -3,6 +3,8 @@ import type { FeedPageResponse } from '../../src/feed/feed.dto.js';
 import { Feed } from '../../src/feed/feed.js';
 import { FeedBell } from '../../src/feed/feed-bell.js';
 import { FeedNumbers } from '../../src/feed/feed-numbers.js';
+import { FeedReader } from '../../src/feed/feed-reader.js';
+import { ADMIN_KEY } from '../support/app.js';
 import { leaveEvents } from '../support/feed-events.js';
 import { useWorld } from '../world/use-world.js';
 
@@ -84,4 +86,26 @@ test('readers get events without any notification, by polling', async () => {
   await leaveEvents(world, 1);
   await world.get(FeedNumbers).assign();
   expect((await waiting).body.items).toHaveLength(1);
+});
+
+test('a reader whose filter leaves out what others write reads at most once a second', async () => {
+  const read = jest.spyOn(world.get(FeedReader), 'read');
+  const waiting = fetch(`${world.url}/v1/events?after=latest&types=import.finished`, {
+    headers: { authorization: `Bearer ${ADMIN_KEY}`, prefer: 'wait=60' },
+  });
+  await world.eventually('it has read', () => read.mock.calls.length > 0);
+  const rings = hearing(world.get(FeedBell));
+  const beganMs = performance.now();
+  for (let events = 0; events < 10; events += 1) {
+    const rung = rings.next('it hears an event that it does not want');
+    await append();
+    await rung;
+    await world.get(FeedReader).head();
+  }
+  const seconds = Math.ceil((performance.now() - beganMs) / 1_000);
+  expect(read.mock.calls.length).toBeLessThanOrEqual(2 + seconds);
+  await leaveEvents(world, 1, 'import.finished');
+  await world.get(FeedBell).publishLost();
+  const { items } = (await (await waiting).json()) as FeedPageResponse;
+  expect(items.map(({ type }) => type)).toEqual(['import.finished']);
 });
