@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Wait } from '../http/request/waiting.js';
 import type { FeedFilter, FeedPageResponse } from './feed.dto.js';
@@ -6,6 +7,9 @@ import { FeedReader } from './feed-reader.js';
 
 /** How often to look for events without a notification. */
 const POLL_MS = 2_000;
+
+/** How long a reader rests that was woken for events which its filter leaves out: others may write them all the time. */
+const REST_MS = 1_000;
 
 /** Readers that wait for events. */
 @Injectable()
@@ -23,13 +27,19 @@ export class LongPoll {
    */
   async read(after: string, limit: number, wait: Wait, filter: FeedFilter = {}): Promise<FeedPageResponse> {
     const endMs = performance.now() + wait.seconds * 1000;
+    const { signal } = wait;
+    let wasWoken = false;
     for (let from = after; ; ) {
       const heard = this.bell.rings;
       const page = await this.feed.read(from, limit, filter);
       const leftMs = endMs - performance.now();
-      if (page.items.length > 0 || leftMs <= 0 || wait.signal.aborted) return page;
+      if (page.items.length > 0 || leftMs <= 0 || signal.aborted) return page;
       from = page.cursor;
-      if (page.nextCursor === null) await this.news(heard, Math.min(leftMs, POLL_MS), wait.signal);
+      if (page.nextCursor !== null) continue;
+      if (wasWoken && (filter.types ?? filter.subject) !== undefined)
+        await delay(Math.min(leftMs, REST_MS), undefined, { signal }).catch(() => undefined);
+      await this.news(heard, Math.min(leftMs, POLL_MS), signal);
+      wasWoken = this.bell.rings !== heard;
     }
   }
 

@@ -3,6 +3,8 @@ import type { FeedPageResponse } from '../../src/feed/feed.dto.js';
 import { Feed } from '../../src/feed/feed.js';
 import { FeedBell } from '../../src/feed/feed-bell.js';
 import { FeedNumbers } from '../../src/feed/feed-numbers.js';
+import { FeedReader } from '../../src/feed/feed-reader.js';
+import { ADMIN_KEY } from '../support/app.js';
 import { leaveEvents } from '../support/feed-events.js';
 import { useWorld } from '../world/use-world.js';
 
@@ -84,4 +86,73 @@ test('readers get events without any notification, by polling', async () => {
   await leaveEvents(world, 1);
   await world.get(FeedNumbers).assign();
   expect((await waiting).body.items).toHaveLength(1);
+});
+
+test('a reader whose filter leaves out what others write reads at most once a second', async () => {
+  const read = jest.spyOn(world.get(FeedReader), 'read');
+  const waiting = fetch(`${world.url}/v1/events?after=latest&types=import.finished`, {
+    headers: { authorization: `Bearer ${ADMIN_KEY}`, prefer: 'wait=60' },
+  });
+  await world.eventually('it has read', () => read.mock.calls.length > 0);
+  const rings = hearing(world.get(FeedBell));
+  const beganMs = performance.now();
+  for (let events = 0; events < 10; events += 1) {
+    const rung = rings.next('it hears an event that it does not want');
+    await append();
+    await rung;
+    await world.get(FeedReader).head();
+  }
+  const seconds = Math.ceil((performance.now() - beganMs) / 1_000);
+  expect(read.mock.calls.length).toBeLessThanOrEqual(2 + seconds);
+  await leaveEvents(world, 1, 'import.finished');
+  await world.get(FeedBell).publishLost();
+  const { items } = (await (await waiting).json()) as FeedPageResponse;
+  expect(items.map(({ type }) => type)).toEqual(['import.finished']);
+});
+
+test('a reader whose key is revoked while it waits gets no event', async () => {
+  const body = { name: 'a key', scopes: ['events:read'] };
+  const made = (await world.call<{ id: string; key: string }>('POST', '/v1/api-keys', { body })).body;
+  const read = jest.spyOn(world.get(FeedReader), 'read');
+  const waiting = fetch(`${world.url}/v1/events?after=latest`, {
+    headers: { authorization: `Bearer ${made.key}`, prefer: 'wait=60' },
+  });
+  await world.eventually('it has read', () => read.mock.calls.length > 0);
+  await world.call('DELETE', `/v1/api-keys/${made.id}`);
+  await append();
+  const answer = await waiting;
+  expect([answer.status, await answer.text()]).toEqual([401, expect.not.stringContaining('clients/c')]);
+});
+
+test('a long poll has one audit entry, however often it was woken, and none without events', async () => {
+  const entries = async () => {
+    interface Entry {
+      action: string;
+      subjects: Record<string, string[]>;
+    }
+    const { items } = (await world.call<{ items: Entry[] }>('GET', '/v1/audit?limit=50')).body;
+    return items.filter(({ action }) => action === 'GET /v1/events').map(({ subjects }) => subjects);
+  };
+  const rings = hearing(world.get(FeedBell));
+  const read = jest.spyOn(world.get(FeedReader), 'read');
+  const get = (query: string, wait: number) =>
+    fetch(`${world.url}/v1/events?after=latest${query}`, {
+      headers: { authorization: `Bearer ${ADMIN_KEY}`, prefer: `wait=${wait}` },
+    });
+  await get('', 1);
+  const before = read.mock.calls.length;
+  const waiting = get('&subject=clients/wanted', 60);
+  await world.eventually('it has read', () => read.mock.calls.length > before);
+  for (let events = 0; events < 3; events += 1) {
+    const rung = rings.next('it hears an event that it does not want');
+    await append();
+    await rung;
+  }
+  const tx = (subject: string) =>
+    world
+      .get(PrismaService)
+      .transaction((one) => world.get(Feed).append(one, { type: 'person.synced', subject, data: {} }));
+  await tx('clients/wanted');
+  await waiting;
+  expect(await entries()).toEqual([{ client: ['wanted'] }]);
 });

@@ -1,5 +1,7 @@
+import { PrismaService } from '../../src/database/prisma.service.js';
 import type { Page } from '../../src/http/request/page.js';
 import { useArrivingSessions } from '../sessions/arriving-sessions.js';
+import { openTransaction } from '../support/open-transaction.js';
 import { useWorld } from '../world/use-world.js';
 import { linkOf, type Note, notesIn, type Outcome, textOf, useFhir } from './fhir-calls.js';
 
@@ -159,6 +161,21 @@ describe('a search for notes', () => {
     expect(newer).toMatchObject({ status: 'current', docStatus: 'preliminary' });
     const timeOf = (note: Note | undefined) => Number(note?.meta.versionId.split('-')[0]);
     expect(timeOf(newer)).toBeGreaterThan(timeOf(old));
+  });
+
+  it('may show a change below the last one that was read, so readers overlap five minutes', async () => {
+    const [early, late] = [await finished(), await finished()];
+    const slow = await openTransaction(world.get(PrismaService));
+    const { id } = await show(early.session.sessionId);
+    await slow.tx.$executeRaw`UPDATE sessions SET updated_at = clock_timestamp() WHERE id = ${id}::uuid`;
+    await world.advance('1 s');
+    regenerate(late.session);
+    await world.settle();
+    const newest = (await all('')).at(-1)?.meta.lastUpdated ?? '';
+    await slow.commit();
+    expect(await found(`_lastUpdated=ge${newest}`)).toEqual(late.ids);
+    const overlap = new Date(Date.parse(newest) - 5 * 60_000).toISOString();
+    expect(await found(`_lastUpdated=ge${overlap}`)).toEqual([...early.ids, ...late.ids].sort());
   });
 
   it('names each client of a session with several, and finds its notes by each', async () => {

@@ -60,7 +60,7 @@ function variantsOf({ parameters = [], responses }: Operation): Variant[] {
       const [value = VALUES[name] ?? 'x'] = schema?.enum ?? schema?.items?.enum ?? [];
       return `?${new URLSearchParams({ [name]: value })}`;
     });
-  const types = Object.keys(responses['200']?.content ?? {}).filter((type) => type !== 'text/event-stream');
+  const types = Object.keys(responses['200']?.content ?? {});
   const plain = [
     ...['', ...queries].map((query) => ({ query })),
     ...types.map((accept) => ({ query: '', headers: { accept } })),
