@@ -14,6 +14,7 @@ const CHANNEL = 'notebridge_feed';
 const RING_INTERVAL_MS = 25;
 
 const CONNECT_TIMEOUT_MS = 5_000;
+const KEEP_ALIVE_MS = 5_000;
 
 /** Minimum time between two attempts to listen. */
 const RECONNECT_MS = 1_000;
@@ -72,6 +73,7 @@ export class FeedBell implements OnApplicationShutdown {
     const client = new pg.Client({
       connectionString,
       keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       application_name: 'notebridge-feed',
     });
