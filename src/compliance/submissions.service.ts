@@ -114,7 +114,8 @@ export class Submissions {
   /** @returns undefined if nothing was submitted, so that the row is gone */
   private fail(attempt: LockedJob, error: PlatformError): Promise<LockedJob | undefined> {
     return this.prisma.transaction(async (tx) => {
-      const row = await this.rows.lockExisting(tx, attempt.id);
+      const row = await this.rows.lock(tx, attempt.id);
+      if (!row) return undefined; // by an earlier try, whose commit was not confirmed
       const { verdict, retryAt } = await this.gate.judge(tx, OPERATION, callOf(attempt), endingOf(error), row.now);
       if (verdict === 'lost' || !isOpen(row)) return this.lose(tx, row);
       if (retryAt !== null) return this.drop(row, tx);
