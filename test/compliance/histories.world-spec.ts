@@ -229,6 +229,7 @@ test('a refusal is answered if the removal of its row was committed without an a
     WHEN (NEW.state = 'Submitting') EXECUTE FUNCTION vanish()`);
   world.platform.injectFault({ operation: SUBMIT, kind: 'rate-limit' });
   const { status, body } = await post();
+  await world.sql('DROP FUNCTION vanish CASCADE');
   expect([status, body.type]).toEqual([503, problem('platform-rate-limited')]);
 });
 
