@@ -15,7 +15,7 @@ import type {
   ResolveJobRequest,
 } from './compliance.dto.js';
 import { ComplianceSeal, type JobRow, type LockedJob } from './job-row.js';
-import { ENDED, errorCode, isResolvable, NO_FAULT } from './job-rules.js';
+import { ENDED, errorCode, isResolvable, NO_FAULT, outdated } from './job-rules.js';
 import { JobsRepository } from './jobs.repository.js';
 
 const CHOICES = [
@@ -61,7 +61,8 @@ export class ComplianceJobs {
       if (!isResolvable(row)) throw new Problem('wrong-state', ONLY_OPEN, { extensions: { state: row.state } });
       await this.audit.store(tx);
       if (action === 'abandon' || jobId === undefined) {
-        const changes = { state: 'Abandoned', review: null, updatedAt: row.now, ...ENDED, ...NO_FAULT };
+        const end = { ...outdated(row), ...NO_FAULT, ...ENDED, review: null };
+        const changes = { ...end, state: 'Abandoned', updatedAt: row.now };
         return this.jobs.save(tx, row, { changes });
       }
       const linked = await this.jobs.settle(tx, row, jobId);

@@ -59,7 +59,7 @@ export class ComplianceController {
   @ApiOperation({
     summary: 'Submit PDFs, as a form or by the URLs of uploaded files',
     description:
-      'Answered with the answer of the platform. If that is lost: 504, with the id of the job, which is Unknown until it is resolved. A repetition with the same Idempotency-Key never submits again.',
+      'Answered with the answer of the platform. If that is lost: 504, with the id of the job, which is Unknown until it is resolved. A repetition with the same Idempotency-Key submits again only after an answer that says that no job was made.',
     requestBody: JOB_REQUEST_BODY,
   })
   @HttpCode(201)

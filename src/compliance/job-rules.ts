@@ -37,6 +37,9 @@ export const ENDED = { dueAt: null, giveUpAt: null };
 
 export const after = (now: Date, ms: number): Date => new Date(now.getTime() + ms);
 
+/** Outdates the answer of a lookup in flight: it may be older than a change of the job, or about another job. */
+export const outdated = ({ callNo }: JobRow) => ({ callNo: callNo + 1 });
+
 const isEnd = (state: string): state is 'Completed' | 'Failed' => state === 'Completed' || state === 'Failed';
 
 /** True once its result was stored. Nothing changes it, although retention may remove it. */
@@ -47,11 +50,25 @@ const endOf = (state: string, hasResult: boolean): JobFeedEvent => ({
   ...{ state, hasResult },
 });
 
-/** The fields of a job that the platform has accepted. Pure. @param refreshMs until its first lookup */
-export const accepted = (now: Date, { ends }: Readable, refreshMs: number) => ({
-  ...{ state: 'Submitted', review: null, publishedAt: null, lastEventAt: null, updatedAt: now, ...NO_FAULT },
-  ...{ dueAt: ends ? after(now, refreshMs) : null, giveUpAt: after(now, UNENDED_MS) },
-});
+/** When a job is looked up that has ended. */
+const untilRead = ({ results }: Readable, now: Date) =>
+  results ? { dueAt: now, giveUpAt: after(now, UNREAD_MS) } : ENDED;
+
+/**
+ * The fields of a job whose id on the platform becomes known. What is known of it stays; if its result is not read, lookups
+ * begin anew. Pure.
+ *
+ * @param known the row that has the id already, of which an abandoned one says nothing
+ * @param refreshMs until the first lookup of a job that has not ended
+ */
+export function linked(job: JobRow, known: JobRow | undefined, can: Readable, now: Date, refreshMs: number) {
+  const shown =
+    known && known.state !== 'Abandoned' ? known : { state: 'Submitted', lastEventAt: null, publishedAt: null };
+  const { state, lastEventAt, publishedAt } = shown;
+  const first = { dueAt: can.ends ? after(now, refreshMs) : null, giveUpAt: after(now, UNENDED_MS) };
+  const lookups = known?.result ? ENDED : isEnd(state) ? untilRead(can, now) : first;
+  return { ...outdated(job), state, lastEventAt, publishedAt, review: null, updatedAt: now, ...NO_FAULT, ...lookups };
+}
 
 /**
  * Applies an event that a job has ended. While the result is not read, Completed overrides Failed, so that the order of events
@@ -64,9 +81,7 @@ export function afterEvent(job: JobRow, end: 'Completed' | 'Failed', can: Readab
   if (isRead(job) || job.state === 'Abandoned' || (isPublished && !can.results)) return undefined;
   const state = isPublished || job.state === 'Completed' ? job.state : end;
   const isNews = !isPublished && !can.ends;
-  const lookup = can.results ? { dueAt: now, giveUpAt: after(now, UNREAD_MS) } : ENDED;
-  // The answer of a lookup that began before may be older than the event.
-  const changes = { state, lastEventAt: now, callNo: job.callNo + 1, updatedAt: now, ...lookup };
+  const changes = { ...outdated(job), state, lastEventAt: now, updatedAt: now, ...untilRead(can, now) };
   return isNews ? { changes: { ...changes, publishedAt: now }, publish: endOf(state, false) } : { changes };
 }
 

@@ -15,7 +15,7 @@ import { WorkQueues } from '../queue/work/work-queues.js';
 import { openIfReadable } from '../vault/unreadable-value.js';
 import type { ComplianceJobsQuery } from './compliance.dto.js';
 import { ComplianceSeal, type JobRow, type LockedJob } from './job-row.js';
-import { accepted, type Change, ENDED, type Readable } from './job-rules.js';
+import { type Change, ENDED, linked, outdated, type Readable } from './job-rules.js';
 
 const LOCKED = `SELECT ${allColumns('ComplianceJob', 't')}, clock_timestamp() AS now FROM compliance_jobs t`;
 
@@ -80,7 +80,7 @@ export class JobsRepository {
     return (await tx.$queryRawUnsafe<LockedJob[]>(`${LOCKED} WHERE id = $1::uuid FOR UPDATE`, id))[0];
   }
 
-  /** @param id of a row that was found, and of which something was submitted: it is not deleted */
+  /** @param id of a row that is not removed, because it was submitted, or is locked already */
   async lockExisting(tx: Tx, id: string): Promise<LockedJob> {
     return (await this.lock(tx, id)) as LockedJob;
   }
@@ -91,9 +91,9 @@ export class JobsRepository {
     return (await tx.$queryRawUnsafe<LockedJob[]>(`${LOCKED} WHERE job_id = $1 FOR UPDATE`, jobId))[0];
   }
 
-  /** The locked row of a submission, made now or by an earlier run. */
+  /** The locked row of a submission, made now or by an earlier run, which may remove it meanwhile. */
   async createOrLock(tx: Tx, id: string): Promise<LockedJob> {
-    await tx.$executeRaw`INSERT INTO compliance_jobs (id, state) VALUES (${id}::uuid, 'Uploading') ON CONFLICT DO NOTHING`;
+    await tx.$executeRaw`INSERT INTO compliance_jobs (id, state) VALUES (${id}::uuid, 'Uploading') ON CONFLICT (id) DO UPDATE SET id = excluded.id`;
     return this.lockExisting(tx, id);
   }
 
@@ -130,16 +130,18 @@ export class JobsRepository {
    */
   async settle(tx: Tx, row: LockedJob, jobId: string): Promise<LockedJob | undefined> {
     const first = await this.lockByJobId(tx, jobId);
-    const changes = { ...accepted(row.now, this.readable, this.env.COMPLIANCE_REFRESH_AFTER_SECONDS * 1_000), jobId };
-    if (!first || first.id === row.id) return this.save(tx, row, { changes });
-    if (first.attemptedAt !== null) return undefined;
-    await this.save(tx, first, { changes: { ...ALIAS, aliasOf: row.id } });
-    const { state, lastEventAt, publishedAt, review, fault, failures, dueAt, giveUpAt, removedAt } = first;
-    const known = { state, lastEventAt, publishedAt, review, fault, failures, dueAt, giveUpAt, removedAt };
-    const opened = openIfReadable(() => this.seal.result.open(first.id, first.result)) ?? null;
-    const result = opened && toBytes(this.seal.result.seal(row.id, opened));
-    const publish = { type: 'compliance.merged', state, id: first.id, into: row.id } as const;
-    return this.save(tx, row, { changes: { ...changes, ...known, result }, publish });
+    const isOwn = first === undefined || first.id === row.id;
+    if (!isOwn && first.attemptedAt !== null) return undefined;
+    const opened = first && openIfReadable(() => this.seal.result.open(first.id, first.result));
+    const result = opened ? toBytes(this.seal.result.seal(row.id, opened)) : null;
+    const refreshMs = this.env.COMPLIANCE_REFRESH_AFTER_SECONDS * 1_000;
+    const known = linked(row, first && { ...first, result }, this.readable, row.now, refreshMs);
+    const changes = { ...known, jobId, result };
+    if (isOwn) return this.save(tx, row, { changes });
+    await this.save(tx, first, { changes: { ...ALIAS, ...outdated(first), aliasOf: row.id } });
+    await tx.complianceJob.updateMany({ where: { aliasOf: first.id }, data: { aliasOf: row.id } });
+    const publish = { type: 'compliance.merged', state: known.state, id: first.id, into: row.id } as const;
+    return this.save(tx, row, { changes, publish });
   }
 
   /** The ids that a job has had here. */

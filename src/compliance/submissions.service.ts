@@ -1,8 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Audit, BEGUN } from '../audit/audit.js';
 import { Clock } from '../config/clock.js';
 import { PrismaService, type Tx, toBytes } from '../database/prisma.service.js';
 import { confirmed, retryUntilStored } from '../database/retries.js';
+import { errorTrace } from '../errors/error-trace.js';
 import { Problem } from '../http/problem/problem.js';
 import { PlatformClient } from '../platform/clients/platform-client.js';
 import { SentData } from '../platform/clients/sent-data.js';
@@ -33,6 +34,8 @@ const UPLOAD_MS = 15 * 60_000;
  */
 @Injectable()
 export class Submissions {
+  private readonly log = new Logger(Submissions.name);
+
   constructor(
     private readonly prisma: PrismaService,
     private readonly rows: JobsRepository,
@@ -60,17 +63,20 @@ export class Submissions {
 
   /** @returns the job after the platform's answer; it throws if nothing was submitted */
   private async send(begun: LockedJob, read: () => Promise<SubmitComplianceJobRequest>): Promise<LockedJob> {
+    const { id } = begun;
     let attempt = begun;
     let hasLeft = false;
     try {
       const request = await read();
       attempt = await this.mark(begun, request);
-      const { jobId } = await this.sent.send(OPERATION, {}, () => {
+      const { jobId } = await this.sent.send(OPERATION, { 'compliance-job': [id] }, () => {
         hasLeft = true;
         return this.platform.submitComplianceJob(request);
       });
       return await this.stored(() => this.accept(attempt, jobId));
     } catch (error) {
+      const isOurs = hasLeft && !(error instanceof PlatformError);
+      if (isOurs) this.log.error({ msg: 'the answer to a submission could not be stored', id, ...errorTrace(error) });
       const failure = error instanceof PlatformError ? error : new PlatformError('unknown-outcome', OPERATION);
       const job = await this.stored(() => (hasLeft ? this.fail(attempt, failure) : this.drop(begun)));
       if (job) return job;
@@ -119,7 +125,8 @@ export class Submissions {
   /** @returns undefined if nothing was submitted, so that the row is gone */
   private fail(attempt: LockedJob, error: PlatformError): Promise<LockedJob | undefined> {
     return this.prisma.transaction(async (tx) => {
-      const row = await this.rows.lockExisting(tx, attempt.id);
+      const row = await this.rows.lock(tx, attempt.id);
+      if (!row) return undefined; // by an earlier try, whose commit was not confirmed
       const { verdict, retryAt } = await this.gate.judge(tx, OPERATION, callOf(attempt), endingOf(error), row.now);
       if (verdict === 'lost' || !isOpen(row)) return this.lose(tx, row);
       if (retryAt !== null) return this.drop(row, tx);

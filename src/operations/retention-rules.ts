@@ -24,7 +24,7 @@ const IS_HELD_EVENT = `(ARRAY[t.data ->> 'externalId', t.data ->> 'externalUserI
 const INSIGHTS = 'transcript, topics, named_entities, analytics';
 
 /** A compliance job without pending work: it has no lookup left and needs no decision. */
-const ENDED_JOB = `due_at IS NULL AND (state IN ('Rejected', 'Abandoned') OR state IN ('Completed', 'Failed') AND result IS NOT NULL)`;
+const ENDED_JOB = `state IN ('Rejected', 'Abandoned', 'Completed', 'Failed') AND num_nonnulls(due_at, give_up_at, review) = 0`;
 
 /** The retention of one kind. Its statement removes rows older than $1, at most `BATCH` of them. */
 interface Rule {

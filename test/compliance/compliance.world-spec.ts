@@ -33,6 +33,14 @@ describe('a submission', () => {
     expect((await world.call('GET', '/v1/compliance/jobs/unknown')).status).toBe(404);
   });
 
+  test('is on record as sent, with the id of its job', async () => {
+    const { body } = await post();
+    const { items } = (
+      await world.call<{ items: { subjects: object; outcome: string }[] }>('GET', `/v1/audit?action=platform.${SUBMIT}`)
+    ).body;
+    expect(items).toMatchObject([{ subjects: { 'compliance-job': [body.id] }, outcome: 'begun' }]);
+  });
+
   test('may name files that the caller uploaded itself', async () => {
     const { uploadUrl: target, url, method, headers } = await uploadUrl();
     expect((await fetch(target, { method, headers, body: PDF })).status).toBe(200);

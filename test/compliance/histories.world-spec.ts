@@ -221,6 +221,18 @@ test('a merge says which id leads to the job, and the feed finds the events of b
   }
 });
 
+test('a refusal is answered if the removal of its row was committed without an answer', async () => {
+  // As if an earlier try had committed it.
+  await world.sql(`CREATE FUNCTION vanish() RETURNS trigger LANGUAGE plpgsql
+    AS $$ BEGIN DELETE FROM compliance_jobs WHERE id = NEW.id; RETURN NULL; END $$`);
+  await world.sql(`CREATE TRIGGER vanish AFTER UPDATE ON compliance_jobs FOR EACH ROW
+    WHEN (NEW.state = 'Submitting') EXECUTE FUNCTION vanish()`);
+  world.platform.injectFault({ operation: SUBMIT, kind: 'rate-limit' });
+  const { status, body } = await post();
+  await world.sql('DROP FUNCTION vanish CASCADE');
+  expect([status, body.type]).toEqual([503, problem('platform-rate-limited')]);
+});
+
 test('an event of another, known job does not wait for a submission in flight', async () => {
   const { body: other } = await post();
   const { answering } = await held();

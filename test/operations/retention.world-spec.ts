@@ -151,22 +151,24 @@ describe('retention after 100 days', () => {
   });
 
   test('drops requests and results of ended compliance jobs if set, and keeps their ends', async () => {
-    await sql(`INSERT INTO compliance_jobs (id, job_id, state, files, result, fault, due_at, updated_at)
-      SELECT gen_random_uuid(), name, state, 'x', result::bytea, fault, due_at::timestamptz, now()
+    await sql(`INSERT INTO compliance_jobs (id, job_id, state, files, result, fault, due_at, updated_at, review, give_up_at)
+      SELECT gen_random_uuid(), name, state, 'x', result::bytea, fault, due_at::timestamptz, now(),
+        CASE name WHEN 'gone' THEN 'result-unreadable' END, CASE name WHEN 'waits' THEN now() + interval '1 h' END
       FROM (VALUES ('done', 'Completed', 'x', NULL, NULL), ('failed', 'Failed', 'x', NULL, NULL),
         ('rejected', 'Rejected', NULL, 'rejected', NULL), ('given up', 'Abandoned', NULL, NULL, NULL),
         ('looked up', 'Completed', 'x', NULL, '2020-01-01'), ('no result', 'Completed', NULL, NULL, NULL),
-        ('gone', 'Completed', NULL, 'gone', NULL), ('unknown', 'Unknown', NULL, NULL, NULL),
+        ('gone', 'Completed', NULL, 'gone', NULL), ('waits', 'Completed', NULL, NULL, NULL), ('unknown', 'Unknown', NULL, NULL, NULL),
         ('running', 'Submitted', 'x', NULL, NULL)) AS jobs (name, state, result, fault, due_at)`);
     await passes();
     await sql(`INSERT INTO compliance_jobs (id, job_id, state, result) VALUES (gen_random_uuid(), 'y', 'Failed', 'x')`);
     expect((await drop()).complianceJobs).toBeUndefined();
-    expect((await drop({ COMPLIANCE_RETENTION_DAYS: 90 })).complianceJobs).toBe(4);
+    expect((await drop({ COMPLIANCE_RETENTION_DAYS: 90 })).complianceJobs).toBe(5);
     const removed = 'removed_at IS NOT NULL AND files IS NULL AND result IS NULL';
     expect(await sql(`SELECT job_id, state FROM compliance_jobs WHERE ${removed} ORDER BY job_id`)).toEqual([
       { job_id: 'done', state: 'Completed' },
       { job_id: 'failed', state: 'Failed' },
       { job_id: 'given up', state: 'Abandoned' },
+      { job_id: 'no result', state: 'Completed' },
       { job_id: 'rejected', state: 'Rejected' },
     ]);
     const kept = 'compliance_jobs WHERE removed_at IS NULL AND (files IS NOT NULL OR result IS NOT NULL)';

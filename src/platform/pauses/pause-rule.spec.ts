@@ -160,6 +160,12 @@ describe('a pause that has begun', () => {
     },
   );
 
+  test('is lengthened by the failure of a call that a caller waits for, if no probe has come for a minute', () => {
+    const atMs = atEndMs + 3_600_000;
+    expect(hear(paused, { verdict: 'lost', atMs })).toMatchObject({ pausedUntil: at(atMs + 10_000), failures: 2 });
+    expect(hear(paused, { verdict: 'lost', beganMs: atEndMs + 59_999, atMs }).pausedUntil).toEqual(ended);
+  });
+
   test('is not ended by a success of a call that began before the trouble', () => {
     expect(hear(paused, { verdict: 'ok', beganMs: -10, atMs: 100 }).pausedUntil).toEqual(ended);
     expect(hear(paused, { verdict: 'ok', beganMs: 0, atMs: 100 }).pausedUntil).toEqual(ended);

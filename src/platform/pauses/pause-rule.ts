@@ -89,6 +89,9 @@ const PROVEN_PAUSE_MS = 5_000;
 
 const LONGEST_LIMIT_MS = 60_000;
 
+/** How long after the end of a pause a probe would have come, if one were due. */
+const UNPROBED_MS = 60_000;
+
 /**
  * Returns the pause of an API or of an operation after an answer. Pure.
  *
@@ -103,7 +106,8 @@ const LONGEST_LIMIT_MS = 60_000;
  *
  * The end of a 429's pause (`limitedUntil`) is never moved forward: it ends only by time. 429s of calls that were in flight
  * together count once. While paused, only the probe's answer changes the pause, because the other calls were in flight when
- * it began. An answer to the probe that says nothing about it lets the next probe go at once.
+ * it began, or callers wait for them. If no probe comes, the failure of such a call lengthens the pause. An answer to the probe
+ * that says nothing about it lets the next probe go at once.
  */
 export function pauseAfter(pause: Pause, verdict: Verdict, call: PausingCall, ending: Ending, now: Date): Pause {
   const isOfApi = isApi(pause.key);
@@ -145,7 +149,8 @@ function untold(pause: Pause, call: PausingCall, now: Date): Pause {
 }
 
 function paused(pause: Pause, reason: Verdict, call: PausingCall, { status }: Ending, now: Date): Pause {
-  if (pause.pausedUntil !== null && !call.probes.includes(pause.key)) return pause;
+  const isUnprobed = pause.pausedUntil === null || call.beganAt.getTime() - pause.pausedUntil.getTime() >= UNPROBED_MS;
+  if (!isUnprobed && !call.probes.includes(pause.key)) return pause;
   const longest = reason === 'elsewhere' ? PROVEN_PAUSE_MS : LONGEST_PAUSE_MS;
   const waitMs = Math.min(FIRST_PAUSE_MS * 2 ** pause.failures, longest);
   const failures = Math.min(pause.failures + 1, 10);
