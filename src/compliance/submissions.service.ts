@@ -101,12 +101,8 @@ export class Submissions {
       const row = await this.rows.lock(tx, id);
       if (row?.state !== 'Uploading' || row.callNo !== callNo) throw notSubmitted();
       await this.calls.admit(OPERATION, tx);
-      const sealed = toBytes(
-        this.seal.files.seal(
-          id,
-          files.map((file) => file.id),
-        ),
-      );
+      const ids = files.map((file) => file.id);
+      const sealed = toBytes(this.seal.files.seal(id, ids));
       const times = { attemptedAt: row.now, giveUpAt: after(row.now, this.gate.callMs) };
       return this.rows.save(tx, row, { changes: { state: 'Submitting', files: sealed, ...times } });
     });

@@ -579,7 +579,7 @@ CREATE INDEX "compliance_jobs_due_at_idx" ON "compliance_jobs"("due_at") WHERE "
 CREATE INDEX "compliance_jobs_give_up_at_idx" ON "compliance_jobs"("give_up_at") WHERE "give_up_at" IS NOT NULL;
 CREATE INDEX "compliance_jobs_alias_of_idx" ON "compliance_jobs"("alias_of") WHERE "alias_of" IS NOT NULL;
 CREATE INDEX "compliance_jobs_updated_at_idx" ON "compliance_jobs"("updated_at") WHERE "removed_at" IS NULL;
-CREATE INDEX "compliance_jobs_created_at_id_idx" ON "compliance_jobs"("created_at", "id");
+CREATE INDEX "compliance_jobs_created_at_id_idx" ON "compliance_jobs"("created_at", "id") WHERE "alias_of" IS NULL;
 CREATE INDEX "compliance_jobs_state_created_at_id_idx" ON "compliance_jobs"("state", "created_at", "id");
 CREATE INDEX "compliance_jobs_review_created_at_id_idx" ON "compliance_jobs"("review", "created_at", "id") WHERE "review" IS NOT NULL;
 
