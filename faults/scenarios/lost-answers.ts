@@ -6,9 +6,9 @@ import { ImportWork } from '../workload/import-work.js';
 import { SessionWork } from '../workload/session-work.js';
 
 const LOST = 500;
-const KILLS = 10;
+const KILLS = 30;
 const CREATES = ['createProvider', 'createClient', 'createSession', 'submitComplianceJob'];
-const SUBMISSIONS = 100;
+const SUBMISSIONS = 300;
 
 /** Every way to lose the platform's answer to a create, and the answer to a lookup of a compliance job. */
 const WAYS = [
@@ -52,6 +52,7 @@ export const lostAnswers: Scenario = {
       await processes.killOne();
     }
     await sessions.reaches(1);
+    await compliance.reaches(1);
     await work.reaches(0.9);
     faults.clear();
     await compliance.stop();

@@ -17,6 +17,14 @@ const PDF = '%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n';
 /** The status of a submission whose outcome is unknown: a retry would not change it. */
 const UNCLEAR = 504;
 
+/** In addition to lost answers: some uploads last, some events come before the answer, and some calls have no effect. */
+const FAULTS = [
+  { operation: 'complianceUploadUrl', kind: 'slow', probability: 0.3, ms: 1_500 },
+  { operation: 'complianceUploadUrl', kind: 'commit-then-500', probability: 0.1 },
+  { operation: 'submitComplianceJob', kind: 'slow', probability: 0.2, ms: 3_000 },
+  { operation: 'submitComplianceJob', kind: 'refuse', probability: 0.1 },
+];
+
 /** The answer to a submission: a job, or a problem, some of which name the job. */
 interface JobAnswer {
   readonly id?: string;
@@ -44,11 +52,15 @@ export class ComplianceWork {
     private readonly least: number,
   ) {}
 
-  /** Starts to submit. Some answers are so slow that the job's event comes first. */
+  /** Starts to submit. */
   begin(): void {
-    const slow = { operation: 'submitComplianceJob', kind: 'slow', probability: 0.2, ms: 3_000 };
-    this.world.simulator.state.faults.order([readFaultRule(slow)]);
+    this.world.simulator.state.faults.order(FAULTS.map(readFaultRule));
     this.submitting = Promise.all(Array.from({ length: CONCURRENCY }, () => this.run()));
+  }
+
+  /** Waits until this share of the least number of submissions was begun. */
+  async reaches(share: number): Promise<void> {
+    await this.world.reach(`${share} of the submissions were begun`, () => this.sent >= share * this.least);
   }
 
   /** Stops submitting, waits until no submission is open, repeats each, and resolves some. No fault may be left. */
@@ -87,7 +99,7 @@ export class ComplianceWork {
 
   private async run(): Promise<void> {
     const { random } = this.world;
-    while (!this.isStopped || this.sent < this.least) {
+    while (!this.isStopped) {
       const at = this.sent;
       this.sent += 1;
       // Some callers give up after their first attempt, and some do not believe that the outcome is unknown.
@@ -126,8 +138,8 @@ export class ComplianceWork {
   /** Links unknown submissions to the jobs with their files, and abandons those without one. */
   private async resolve(isWanted: () => boolean): Promise<void> {
     const { world, known } = this;
-    const path = `${JOBS}?review=submission-unknown`;
-    for (const { id, files } of await everyItem<ListedJobResponse>(await world.processes.api(), path)) {
+    const rows = await everyItem<ListedJobResponse>(await world.processes.api(), JOBS);
+    for (const { id, files } of rows.filter(({ state }) => state === 'Unknown')) {
       known.unknown.add(id);
       if (!isWanted()) continue;
       const [key = ''] = files;
