@@ -9,6 +9,8 @@ const RETRY_MS = 200;
 interface RetryOptions {
   /** Maximum attempts until a complete answer below 500; unlimited by default. */
   readonly tries?: number;
+  /** The one status of 500 or above that is an answer, and not retried. */
+  readonly final?: number;
 }
 
 /** Calls the service as an EHR behind a load balancer: retries a request without an answer, at any process. */
@@ -25,12 +27,13 @@ export class Ehr {
     method: string,
     path: string,
     { body, wait, key = this.adminKey, idempotencyKey }: CallOptions = {},
-    { tries = Number.POSITIVE_INFINITY }: RetryOptions = {},
+    { tries = Number.POSITIVE_INFINITY, final }: RetryOptions = {},
   ): Promise<Answer<Body> | undefined> {
     this.counts.requests += 1;
+    const isForm = body instanceof FormData;
     const headers = {
       authorization: `Bearer ${key}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(body !== undefined && !isForm && { 'content-type': 'application/json' }),
       ...(wait !== undefined && { prefer: `wait=${wait}` }),
       ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
     };
@@ -41,11 +44,12 @@ export class Ehr {
       const answer = await fetch(`${address}${path}`, {
         method,
         headers,
-        body: body === undefined ? undefined : JSON.stringify(body),
+        body: body === undefined || isForm ? body : JSON.stringify(body),
       })
         .then(async (response) => ({ status: response.status, headers: response.headers, text: await response.text() }))
         .catch(() => undefined);
-      if (!answer || answer.status >= 500 || isStillRunning(answer)) continue;
+      const isFault = answer && answer.status >= 500 && answer.status !== final;
+      if (!answer || isFault || isStillRunning(answer)) continue;
       return {
         status: answer.status,
         headers: answer.headers,

@@ -80,7 +80,7 @@ export class Submissions {
       const failure = error instanceof PlatformError ? error : new PlatformError('unknown-outcome', OPERATION);
       const job = await this.stored(() => (hasLeft ? this.fail(attempt, failure) : this.drop(begun)));
       if (job) return job;
-      throw platformProblem(error);
+      throw hasLeft ? platformProblem(error) : unsent(error);
     }
   }
 
@@ -162,6 +162,14 @@ export class Submissions {
 
 /** A late answer counts, although its submission is `Unknown` by then. */
 const isOpen = ({ state }: LockedJob): boolean => state === 'Submitting' || state === 'Unknown';
+
+/** The problem of a submission that was not sent: one that is unclear would name its row, which is gone. */
+function unsent(error: unknown): unknown {
+  const problem = platformProblem(error);
+  if (!(problem instanceof Problem && problem.type === 'platform-unclear')) return problem;
+  const detail = 'The platform gave no upload URL, so nothing was submitted. Send the files again.';
+  return new Problem('upload-failed', detail);
+}
 
 const callOf = ({ id, now }: LockedJob) => ({ id, at: now, probes: [], refusedAt: null, refusedStatus: null });
 

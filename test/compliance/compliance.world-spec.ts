@@ -124,6 +124,14 @@ describe('a submission', () => {
     expect([status, body.type]).toEqual([502, problem('upload-failed')]);
     expect(onPlatform()).toEqual([]);
   });
+
+  test('is not sent if the platform gives no upload URL, and says so without an id', async () => {
+    world.platform.injectFault({ operation: 'complianceUploadUrl', kind: 'commit-then-500' });
+    const { status, body } = await post([file()], { idempotencyKey: 'patience' });
+    expect([status, body.type, body.id, (await list()).items]).toEqual([502, problem('upload-failed'), undefined, []]);
+    expect((await post([file()], { idempotencyKey: 'patience' })).status).toBe(201);
+    expect(onPlatform()).toHaveLength(1);
+  });
 });
 
 describe('the result', () => {
