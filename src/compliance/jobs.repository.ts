@@ -91,9 +91,12 @@ export class JobsRepository {
     return (await tx.$queryRawUnsafe<LockedJob[]>(`${LOCKED} WHERE job_id = $1 FOR UPDATE`, jobId))[0];
   }
 
-  /** The locked row of a submission, made now or by an earlier run, which may remove it meanwhile. */
+  /**
+   * The locked row of a submission, made now or by an earlier run, which may remove it meanwhile. Its first `call_no` is random:
+   * a stalled run of a row that was removed must not take the one that was made again for its own.
+   */
   async createOrLock(tx: Tx, id: string): Promise<LockedJob> {
-    await tx.$executeRaw`INSERT INTO compliance_jobs (id, state) VALUES (${id}::uuid, 'Uploading') ON CONFLICT (id) DO UPDATE SET id = excluded.id`;
+    await tx.$executeRaw`INSERT INTO compliance_jobs (id, state, call_no) VALUES (${id}::uuid, 'Uploading', floor(random() * 1e9)) ON CONFLICT (id) DO UPDATE SET id = excluded.id`;
     return this.lockExisting(tx, id);
   }
 

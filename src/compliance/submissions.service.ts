@@ -125,7 +125,8 @@ export class Submissions {
       if (!row) return undefined; // by an earlier try, whose commit was not confirmed
       const { verdict, retryAt } = await this.gate.judge(tx, OPERATION, callOf(attempt), endingOf(error), row.now);
       if (verdict === 'lost' || !isOpen(row)) return this.lose(tx, row);
-      if (retryAt !== null) return this.drop(row, tx);
+      // Of an unknown one a review was published, so its row stays until it is resolved.
+      if (retryAt !== null) return row.state === 'Unknown' ? row : this.drop(row, tx);
       const message = toBytes(this.seal.message.seal(row.id, error.platformMessage ?? ''));
       const changes = { state: 'Rejected', message, review: null, updatedAt: row.now, ...ENDED };
       const publish = { type: 'compliance.failed', state: 'Rejected', code: 'platform-rejected' } as const;
@@ -139,7 +140,7 @@ export class Submissions {
 
   /** Removes the row of a run that submitted nothing, unless another run has taken it over. */
   private async drop({ id, callNo }: LockedJob, db: Pick<Tx, 'complianceJob'> = this.prisma): Promise<undefined> {
-    await db.complianceJob.deleteMany({ where: { id, callNo, state: { in: ['Uploading', 'Submitting', 'Unknown'] } } });
+    await db.complianceJob.deleteMany({ where: { id, callNo, state: { in: ['Uploading', 'Submitting'] } } });
   }
 
   /** Only this process knows what it stores. */

@@ -89,6 +89,8 @@ describe('an update', () => {
     const answer = await update(session.id, { externalTreatmentPlan: 'A plan.' });
     expect([answer.status, answer.body.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
     expect(answer.headers.get('retry-after')).toBe(wait);
+    // A 429 lets every call about sessions wait, also the fetch that follows.
+    await world.advance('10 s');
     await world.settle();
     expect(await show(session.id)).toEqual({ ...session, fetchedAt: expect.any(String) });
     expect([calls(), fetches() - before]).toEqual([1, 1]);
