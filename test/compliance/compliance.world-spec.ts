@@ -371,6 +371,21 @@ test('without states in the contract, a result that stays unreadable needs a rev
   expect(await events()).toHaveLength(2);
 });
 
+test('without states in the contract, a job that is linked again keeps its end, and is looked up', async () => {
+  await world.restart({ PLATFORM_CONTRACT: contractFile([LOOK_UP]) });
+  const { body } = await post();
+  world.platform.injectFault({ operation: LOOK_UP, kind: 'forbid', count: null });
+  await finish(body.jobId);
+  world.platform.release();
+  const linked = await resolve(body.id, { action: 'link', jobId: body.jobId });
+  expect([linked.status, linked.body.state]).toEqual([200, 'Completed']);
+  await later('5 s');
+  tell('COMPLIANCE_JOB_COMPLETED', body.jobId);
+  await later('5 s');
+  expect(await show(body.id)).toMatchObject({ state: 'Completed', error: null, result: { status: 'completed' } });
+  expect((await events()).map(({ type }) => type)).toEqual(['compliance.completed']);
+});
+
 test('without a lookup in the contract, the end of a job is settled as no-result', async () => {
   await world.restart({ PLATFORM_CONTRACT: contractFile(['apiKey']) });
   tell('COMPLIANCE_JOB_COMPLETED', 'elsewhere-2');

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { useWorld } from '../world/use-world.js';
-import { file, SUBMIT, submittedJobs } from './submitted-jobs.js';
+import { file, PDF, SUBMIT, submittedJobs } from './submitted-jobs.js';
 
 // An event waits for an answer for at most 20 seconds.
 const world = useWorld({ settings: { PLATFORM_TIMEOUT_SECONDS: '60' } });
-const { onPlatform, post, show, list, resolve, tell, finish, events, unknownJob } = submittedJobs(world);
+const { onPlatform, post, submitJson, uploadUrl, show, list, resolve, tell, finish, events, unknownJob } =
+  submittedJobs(world);
 
 const problem = (type: string) => `urn:notebridge:problem:${type}`;
 const later = async (span: '1 s' | '20 s' | '2 min' | '1 h') => {
@@ -231,6 +232,47 @@ test('a refusal is answered if the removal of its row was committed without an a
   const { status, body } = await post();
   await world.sql('DROP FUNCTION vanish CASCADE');
   expect([status, body.type]).toEqual([503, problem('platform-rate-limited')]);
+});
+
+test('of two runs of a request only one submits, although the first row was removed in between', async () => {
+  const UPLOAD = 'complianceUploadUrl';
+  const send = () => post([file()], { idempotencyKey: 'stalled' });
+  const begin = async () => {
+    const calls = world.platform.arrivals(UPLOAD);
+    world.platform.hold({ operation: UPLOAD });
+    const answering = send();
+    await world.untilCalled(UPLOAD, calls);
+    return { answering };
+  };
+  const first = await begin();
+  // As if its process had stalled.
+  await world.sql('UPDATE idempotency_records SET lease_until = now()');
+  world.platform.injectFault({ operation: UPLOAD, kind: 'refuse' });
+  expect((await send()).status).toBe(502);
+  const last = await begin();
+  world.platform.release();
+  world.platform.hold({ operation: SUBMIT });
+  expect(await first.answering).toMatchObject({ status: 409, body: { type: problem('not-submitted') } });
+  world.platform.release();
+  expect((await last.answering).status).toBe(201);
+  expect((await send()).body.id).toBe((await last.answering).body.id);
+  expect(onPlatform()).toHaveLength(1);
+});
+
+test('a submission that counted as lost stays, for its decision, after an answer that nothing happened', async () => {
+  const { uploadUrl: target, url, method, headers } = await uploadUrl();
+  await fetch(target, { method, headers, body: PDF });
+  world.platform.set({ latencyMs: [30_000, 30_000] });
+  world.platform.injectFault({ operation: SUBMIT, kind: 'rate-limit' });
+  const answering = submitJson({ files: [{ id: 'a', url }] });
+  const id = await world.eventually('it is sent', async () => (await list('state=Submitting')).items[0]?.id);
+  // As if its process had stalled.
+  await world.sql('UPDATE compliance_jobs SET give_up_at = now()');
+  await later('1 s');
+  await world.advance('30 s');
+  const { status, body } = await answering;
+  expect([status, body.id, body.state]).toEqual([504, id, 'Unknown']);
+  expect((await resolve(id, { action: 'abandon' })).status).toBe(200);
 });
 
 test('an event of another, known job does not wait for a submission in flight', async () => {

@@ -89,10 +89,11 @@ describe('a launch', () => {
     [{ kind: 'forbid' }, 503, 'platform-unauthorized'],
     [{ kind: 'rate-limit' }, 503, 'platform-rate-limited'],
     [{ kind: 'commit-then-cut' }, 504, 'platform-unclear'],
-  ] as const)('passes on the platform fault %j, and works the next time', async (rule, status, type) => {
+  ] as const)('passes on the platform fault %j, and works a minute later', async (rule, status, type) => {
     world.platform.injectFault({ operation: 'initiateAuth', ...rule });
     const { body, ...answer } = await launch<ProblemBody>();
     expect([answer.status, body.type]).toEqual([status, `urn:notebridge:problem:${type}`]);
+    await world.advance('1 min');
     expect((await launch()).status).toBe(201);
   });
 });
