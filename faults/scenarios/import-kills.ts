@@ -1,5 +1,5 @@
 import { request } from 'node:http';
-import { OPEN_UPLOAD_LOCK } from '../../src/people/store/deleted-ids.repository.js';
+import { LOCKS } from '../../src/database/advisory-locks.js';
 import type { Scenario } from '../scenario.js';
 import { FeedWatch } from '../workload/feed-watch.js';
 import { ImportWork } from '../workload/import-work.js';
@@ -72,7 +72,7 @@ async function killReader(world: World, work: ImportWork): Promise<void> {
   upload.on('error', () => undefined); // because its reader is killed
   upload.write(bytes.subarray(0, Math.max(1, Math.floor(random.fraction() * bytes.length))));
   await world.reach('the upload is being read', () =>
-    world.count(`pg_locks WHERE locktype = 'advisory' AND objid = ${OPEN_UPLOAD_LOCK} AND granted`),
+    world.count(`pg_locks WHERE locktype = 'advisory' AND objid = ${LOCKS.openUploads} AND granted`),
   );
   await world.soon(60);
   await processes.killOne();

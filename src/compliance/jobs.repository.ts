@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Env } from '../config/env.js';
+import { LOCKS } from '../database/advisory-locks.js';
 import { allColumns } from '../database/columns.js';
 import { PrismaService, type Tx, toBytes } from '../database/prisma.service.js';
 import { Feed } from '../feed/feed.js';
@@ -87,7 +88,7 @@ export class JobsRepository {
 
   /** Locks a platform's job, known or not, so that it gets no second row, and its row, if it has one. */
   async lockByJobId(tx: Tx, jobId: string): Promise<LockedJob | undefined> {
-    await tx.$executeRaw`SELECT pg_advisory_xact_lock(727004, hashtext(${jobId}))`;
+    await tx.$executeRaw`SELECT pg_advisory_xact_lock(${LOCKS.complianceJob}::int, hashtext(${jobId}))`;
     return (await tx.$queryRawUnsafe<LockedJob[]>(`${LOCKED} WHERE job_id = $1 FOR UPDATE`, jobId))[0];
   }
 

@@ -3,10 +3,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type pg from 'pg';
 import { projectPath } from '../config/version.js';
+import { LOCKS } from './advisory-locks.js';
 import { withClient } from './connect/session.js';
-
-/** An arbitrary number for an advisory lock: the process that holds it migrates, the others wait. */
-const LOCK = 727_001;
 
 /** The table in which Prisma keeps its migration history, so that `prisma migrate deploy` can take over at any time. */
 const HISTORY = `CREATE TABLE IF NOT EXISTS _prisma_migrations (
@@ -40,7 +38,7 @@ interface Migration {
  */
 export async function applyMigrations(databaseUrl: string): Promise<string[]> {
   return withClient(databaseUrl, async (client) => {
-    await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
+    await client.query('SELECT pg_advisory_lock($1)', [LOCKS.migrations]);
     await client.query(HISTORY);
     const missing = await missingMigrations(client);
     for (const migration of missing) await applyOne(client, migration);

@@ -1,11 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { LOCKS } from '../database/advisory-locks.js';
 import { PrismaService } from '../database/prisma.service.js';
 
 /** Maximum events of one transaction, which holds the lock. */
 const BATCH = 1_000;
-
-/** Any fixed number: the key of the advisory lock under which events are numbered. */
-const LOCK = 727_003;
 
 /**
  * Numbers committed events in the order in which they became visible. Numbers that writers draw themselves would let readers
@@ -30,7 +28,7 @@ export class FeedNumbers {
   private assignBatch(): Promise<number> {
     return this.prisma.transaction(async (tx) => {
       // A separate statement, because the next one must see what the last holder of the lock committed.
-      await tx.$executeRaw`SELECT pg_advisory_xact_lock(${LOCK})`;
+      await tx.$executeRaw`SELECT pg_advisory_xact_lock(${LOCKS.feedNumbers})`;
       return tx.$executeRaw`
         UPDATE feed_events f SET cursor = last.cursor + fresh.place
         FROM (SELECT greatest((SELECT max(cursor) FROM feed_events), (SELECT pruned_to FROM feed_state), 0) AS cursor) AS last,

@@ -5,6 +5,7 @@ import { Audit } from '../audit/audit.js';
 import { Clock } from '../config/clock.js';
 import { Env } from '../config/env.js';
 import { Random } from '../config/random.js';
+import { LOCKS } from '../database/advisory-locks.js';
 import { after as afterKey } from '../database/paging.js';
 import { PrismaService, type Tx, toBytes } from '../database/prisma.service.js';
 import type { FeedEventResponse } from '../feed/feed.dto.js';
@@ -45,9 +46,6 @@ const SECRET_BYTES = 32;
 
 /** How long a secret signs after its rotation, in milliseconds. */
 const FORMER_MS = 24 * 3_600_000;
-
-/** Any fixed number: the key of the advisory lock under which subscriptions are counted. */
-const COUNT_LOCK = 727_042;
 
 /** Changes of a subscription whose next attempt is immediate, unless it is paused. */
 const dueNow = (paused: string | null, now: Date) => ({
@@ -92,7 +90,7 @@ export class Subscriptions {
     const asked = { url, types: types ?? [], description: description ?? null, ...this.sealed(id, headers ?? {}) };
     const row = await this.prisma.transaction(async (tx) => {
       const [{ now }] = await tx.$queryRaw<[{ now: Date }]>`
-        SELECT pg_advisory_xact_lock(${COUNT_LOCK})::text, clock_timestamp() AS now`;
+        SELECT pg_advisory_xact_lock(${LOCKS.subscriptions})::text, clock_timestamp() AS now`;
       if ((await tx.subscription.count()) >= MAX_SUBSCRIPTIONS) {
         const detail = `There are ${MAX_SUBSCRIPTIONS} subscriptions, which is the maximum. Delete one, or send more types to one endpoint.`;
         throw new Problem('too-many-subscriptions', detail);

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { openUpload } from '../imports/open-upload.js';
 import { ADMIN_KEY } from '../support/app.js';
 import { leaveEvents } from '../support/feed-events.js';
 import { useWorld } from '../world/use-world.js';
@@ -43,4 +44,12 @@ test('GET /v1/events does not wait for a process that numbers events', async () 
   holder.release();
   await answer;
   expect(first).toBe(200);
+});
+
+test('events become visible while an import is being uploaded', async () => {
+  const end = await openUpload(world, 'kind=clients');
+  await leaveEvents(world, 1);
+  const { body } = await world.call<{ items: object[] }>('GET', '/v1/events');
+  expect(body.items).toHaveLength(1);
+  expect(await end('externalId,firstName,lastName,providers\n')).toEqual(expect.any(String));
 });

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { type ImportFile, sumOfOutcomes } from '../../harness/service.js';
 import { SeededRandom } from '../../simulator/seeded-random.js';
 import { propertyRuns } from '../../src/config/property-runs.spec-support.js';
+import { LOCKS } from '../../src/database/advisory-locks.js';
 import { Database } from '../../src/database/database.js';
 import { PrismaService } from '../../src/database/prisma.service.js';
 import type { Page } from '../../src/http/request/page.js';
@@ -15,7 +16,6 @@ import { isImportableId } from '../../src/imports/parse/row/validate-person.js';
 import { rowPlace } from '../../src/imports/upload/row-places.js';
 import { StagingRepository } from '../../src/imports/upload/staging.repository.js';
 import { ProfileSeal } from '../../src/people/rules/profile.js';
-import { OPEN_UPLOAD_LOCK } from '../../src/people/store/deleted-ids.repository.js';
 import { ADMIN_KEY } from '../support/app.js';
 import { clientLine, clientsCsv, many, NEW_IMPORT, providerLine, providersCsv } from '../support/bulk.js';
 import { useWorld } from '../world/use-world.js';
@@ -39,7 +39,7 @@ const areOpen = (count: number) =>
     const [open] = await world.sql<{ count: number }>(
       `SELECT count(*)::int AS count FROM pg_locks WHERE locktype = 'advisory' AND objid = $1 AND granted
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-      [OPEN_UPLOAD_LOCK],
+      [LOCKS.openUploads],
     );
     return open?.count === count;
   });

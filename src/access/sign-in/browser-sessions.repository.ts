@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { LOCKS } from '../../database/advisory-locks.js';
 import { before, type Place } from '../../database/paging.js';
 import { PrismaService, type Tx, toBytes } from '../../database/prisma.service.js';
 import type { BrowserSession } from '../../generated/prisma/client.js';
@@ -58,10 +59,10 @@ export class BrowserSessionsRepository {
     return this.prisma.browserSession.findMany({ where, orderBy: [{ createdAt: 'desc' }, { id: 'desc' }], take });
   }
 
-  /** Waits for others that open a session (727043 is any fixed number), to count them. @returns the database's time */
+  /** Waits for others that open a session, to count them. @returns the database's time */
   async lock(tx: Tx): Promise<Date> {
     const [{ now }] = await tx.$queryRaw<[{ now: Date }]>`
-      SELECT pg_advisory_xact_lock(727043)::text, clock_timestamp() AS now`;
+      SELECT pg_advisory_xact_lock(${LOCKS.browserSessions})::text, clock_timestamp() AS now`;
     return now;
   }
 

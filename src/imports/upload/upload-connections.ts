@@ -1,10 +1,10 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type pg from 'pg';
+import { LOCKS } from '../../database/advisory-locks.js';
 import { takeCollected } from '../../database/after-commit.js';
 import { ANSWER_TIMEOUT_MS, newPool } from '../../database/connect/pools.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { Problem } from '../../http/problem/problem.js';
-import { OPEN_UPLOAD_LOCK } from '../../people/store/deleted-ids.repository.js';
 
 /** Milliseconds to wait for a new connection before an upload fails instead of hanging. */
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -46,7 +46,7 @@ export class UploadConnectionPool implements OnApplicationShutdown {
     try {
       tx = await this.pool.connect();
       await tx.query('BEGIN');
-      await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [OPEN_UPLOAD_LOCK]);
+      await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [LOCKS.openUploads]);
       await work(tx).finally(() => tx && this.prisma.leave(tx));
       await tx.query('COMMIT');
       for (const run of takeCollected(tx)) run();

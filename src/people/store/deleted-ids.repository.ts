@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
+import { LOCKS } from '../../database/advisory-locks.js';
 import { PrismaService, type Tx } from '../../database/prisma.service.js';
 import type { PersonKey } from '../rules/profile.js';
 import { ClientData } from './client-data.js';
-
-/** The advisory lock that every open upload shares; any fixed number. */
-export const OPEN_UPLOAD_LOCK = 727_003;
 
 /** States of an import that may still create or change people. */
 export const OPEN_IMPORT_STATES = ['staging', 'needs-mapping', 'planned', 'running', 'paused'] as const;
@@ -42,7 +40,7 @@ export class DeletedIds {
   /** True while an upload or an import is open. An upload keeps its lock until its import is visible. */
   private async mayBeNamed(tx: Tx): Promise<boolean> {
     const [lock] = await tx.$queryRaw<[{ isAlone: boolean }]>`
-      SELECT pg_try_advisory_xact_lock(${OPEN_UPLOAD_LOCK}) AS "isAlone"`;
+      SELECT pg_try_advisory_xact_lock(${LOCKS.openUploads}) AS "isAlone"`;
     return !lock.isAlone || (await tx.import.count({ where: { state: { in: [...OPEN_IMPORT_STATES] } } })) > 0;
   }
 }

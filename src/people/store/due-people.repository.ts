@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../../config/clock.js';
+import { LOCKS } from '../../database/advisory-locks.js';
 import { PrismaService } from '../../database/prisma.service.js';
 import { isDatabaseUnavailable, isStatementTimeout } from '../../errors/database-fault.js';
 import { errorTrace } from '../../errors/error-trace.js';
@@ -13,9 +14,6 @@ import { isReading } from '../rules/next-step.js';
 import { OPERATIONS, type Operation } from '../rules/person.js';
 import { DependentsRepository } from './dependents.repository.js';
 import { PeopleRepository } from './people.repository.js';
-
-/** The advisory lock of a round; any fixed number. */
-const ROUND_LOCK = 727_031;
 
 /** How often to look for people who were left waiting. */
 const SWEEP_MS = 10_000;
@@ -96,7 +94,9 @@ export class DuePeopleRepository {
   private async wake(isSweep: boolean): Promise<void> {
     try {
       await this.prisma.transaction(async (tx) => {
-        const [lock] = await tx.$queryRaw<[{ held: boolean }]>`SELECT pg_try_advisory_xact_lock(${ROUND_LOCK}) AS held`;
+        const [lock] = await tx.$queryRaw<
+          [{ held: boolean }]
+        >`SELECT pg_try_advisory_xact_lock(${LOCKS.roundOfPeople}) AS held`;
         if (!lock.held) return;
         await this.people.decideAll(tx, await this.dependents.next(tx));
         if (isSweep) await this.people.decideAll(tx, await this.dependents.overlooked(tx));

@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import { LOCKS } from '../../database/advisory-locks.js';
 import type { Tx } from '../../database/prisma.service.js';
 
 /** SQL arrays of what belongs to the clients under a legal hold. They are few, so that each array is read once. */
@@ -14,14 +15,12 @@ export const HELD_USERS = `ARRAY(SELECT platform_user_id FROM people WHERE held_
 export const isNotIn = (value: string, ...arrays: string[]): string =>
   `(${arrays.map((array) => `${value} = ANY (${array})`).join(' OR ')}) IS NOT TRUE`;
 
-const RETENTION_LOCK = 727_012;
-
 /** Waits for retention, which may have read the holds before. Retention then waits for the end of this transaction. */
 export async function awaitRetention(tx: Tx): Promise<void> {
-  await tx.$executeRaw`SELECT pg_advisory_xact_lock(${RETENTION_LOCK})`;
+  await tx.$executeRaw`SELECT pg_advisory_xact_lock(${LOCKS.retention})`;
 }
 
 /** Delays new holds until the end of the transaction. */
 export async function delayHolds(tx: PoolClient): Promise<void> {
-  await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
+  await tx.query('SELECT pg_advisory_xact_lock_shared($1)', [LOCKS.retention]);
 }
