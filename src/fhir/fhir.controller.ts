@@ -103,7 +103,7 @@ function requireJson({ headers }: FastifyRequest, given: Parameter[]): void {
   const formats = given.filter(([name, value]) => name === '_format' && value !== '').map(([, value]) => value);
   const isJson =
     formats.length > 0
-      ? formats.every((format) => FORMATS.includes(format.replace(' ', '+')))
+      ? formats.every((format) => FORMATS.includes((format.split(';')[0] as string).trim().replace(' ', '+')))
       : preferredType(headers.accept, [FHIR_JSON, 'application/json']) !== undefined;
   if (!isJson) throw new Problem('not-acceptable', 'FHIR resources are available as application/fhir+json.');
 }

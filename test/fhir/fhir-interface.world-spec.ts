@@ -118,15 +118,18 @@ describe('errors below /fhir are OperationOutcomes', () => {
   });
 });
 
-it('_format overrides Accept, also with a + that is not escaped', async () => {
-  const { status } = await fhir<Bundle>(`${SEARCH}?_format=application/fhir+json`, { accept: 'text/html' });
-  expect(status).toBe(200);
-});
+it.each(['application/fhir+json', 'application/fhir%2Bjson%3B%20fhirVersion=4.0', 'application/json;charset=utf-8'])(
+  '_format=%s overrides Accept, also with a + that is not escaped, and with parameters',
+  async (format) => {
+    const { status } = await fhir<Bundle>(`${SEARCH}?_format=${format}`, { accept: 'text/html' });
+    expect(status).toBe(200);
+  },
+);
 
 it.each(['application/json', '*/*', 'application/fhir+json;fhirVersion=4.0', undefined])(
   'a search that accepts %s is answered',
   async (accept) => {
-    const { status, body } = await fhir<Bundle>(`${SEARCH}?_format=json`, { accept });
+    const { status, body } = await fhir<Bundle>(SEARCH, { accept });
     expect([status, body.entry]).toEqual([200, undefined]);
   },
 );

@@ -42,6 +42,11 @@ test('a pause shows the status, the next probe and its beginning', () => {
   ]);
 });
 
+test('once its time has passed, the next call is the probe', () => {
+  const { values } = stopOf({ ...paused('lost', 502), pausedUntil: since }, NOW) ?? {};
+  expect(values?.detail).toBe('502, the next call is a probe');
+});
+
 test.each([
   ['unauthorized', 401, 'platform-unauthorized'],
   ['elsewhere', 403, 'platform-unauthorized'],

@@ -56,7 +56,9 @@ export function stopOf(pause: Pause, now: Date): (Reason & { code: StopCode }) |
   }
   // After the longest backoff without a probe, no one needs these calls any more.
   if (pausedUntil === null || now.getTime() - pausedUntil.getTime() > FORGOTTEN_MS) return undefined;
-  const detail = `${status === null ? '' : `${status}, `}next probe at ${utc(pausedUntil)}`;
+  // No call is due, for example because only callers use the operation.
+  const probe = pausedUntil > now ? `next probe at ${utc(pausedUntil)}` : 'the next call is a probe';
+  const detail = `${status === null ? '' : `${status}, `}${probe}`;
   return { code: causeOf(pause), values: { operations, detail }, ...(failingSince && { since: failingSince }) };
 }
 
