@@ -33,7 +33,7 @@ export interface GatedCall {
 /** What stops all calls, so that the row is not to blame. */
 const STOPS: readonly Verdict[] = ['limited', 'unauthorized', 'elsewhere', 'unreachable', 'unsent'];
 
-/** The pauses of calls about sessions: which calls go out, and what their answers mean. */
+/** The pauses of calls about sessions and compliance jobs: which calls go out, and what their answers mean. */
 @Injectable()
 export class CallGate {
   /** After which a call has surely ended. */
