@@ -7,6 +7,7 @@ import { version } from '../config/version.js';
 import { Problem } from '../http/problem/problem.js';
 import { preferredType } from '../http/request/accept.js';
 import { RouteOptions } from '../http/request/route-options.js';
+import { mediaTypeOf } from '../text/json-text.js';
 import { capabilityStatement } from './capability-statement.js';
 import { ApiResource, SearchForm, SearchQuery } from './fhir-description.js';
 import { NoteReader } from './note-reader.js';
@@ -96,6 +97,7 @@ export class FhirController {
 
 /**
  * Checks that JSON is wanted. `_format` overrides Accept (FHIR R4 §3.1.0.1.11). Its + arrives as a space if it is not escaped.
+ * Parameters do not matter, as in Accept.
  *
  * @throws {Problem} 406 `not-acceptable`
  */
@@ -103,7 +105,7 @@ function requireJson({ headers }: FastifyRequest, given: Parameter[]): void {
   const formats = given.filter(([name, value]) => name === '_format' && value !== '').map(([, value]) => value);
   const isJson =
     formats.length > 0
-      ? formats.every((format) => FORMATS.includes((format.split(';')[0] as string).trim().replace(' ', '+')))
+      ? formats.every((format) => FORMATS.includes(mediaTypeOf(format).replace(' ', '+')))
       : preferredType(headers.accept, [FHIR_JSON, 'application/json']) !== undefined;
   if (!isJson) throw new Problem('not-acceptable', 'FHIR resources are available as application/fhir+json.');
 }
